@@ -24,7 +24,7 @@ from tasks.filling.causal_lm.constrained import ConstrainedFiller
 from tasks.filling.causal_lm.free import Alignment, FreeFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.prompts import CausalPrompt
-from tasks.filling.causal_lm.rows import CausalRows
+from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined
 from tasks.filling.filled_lines import Part, fill_part
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
@@ -213,7 +213,7 @@ def test_rows_give_the_scores_of_the_whole_sequence(name):
             whole = language_model.model(input_ids=torch.tensor([pieces])).logits[0]
         return torch.allclose(found, whole[-1], atol=1e-4)
 
-    rows = CausalRows(language_model, 2)
+    rows = CausalRows(language_model, 2, ForwardClock())
     assert rows.read([long[:2], short[:1]], [0, 0]).shape == (0, len(TOKENIZER))
     scores = rows.read([long[2:], short[1:]], [3, 1])
     assert close(scores[0], long[:4])
@@ -227,9 +227,9 @@ def test_rows_give_the_scores_of_the_whole_sequence(name):
     assert close(scores[0], [*long[:2], 3])
     assert close(scores[1], [*short, 4])
     rows.take_back([1, 1])
-    rows = rows.chosen([1, 0])
-    rows.read([[7] * 6, []], [0, 0])
-    scores = rows.read([[6], short], [1, 1])
+    parts = [rows.chosen([1]), rows.chosen([0])]
+    parts[0].read([[7] * 6], [0])
+    scores = joined(parts).read([[6], short], [1, 1])
     assert close(scores[0], [*short, *[7] * 6, 6])
     assert close(scores[1], [*long[:2], *short])
     with torch.no_grad():

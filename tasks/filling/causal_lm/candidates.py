@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from tasks.filling.causal_lm.rows import CausalRows
+from tasks.filling.causal_lm.rows import CausalRows, length_groups
 from tasks.filling.causal_lm.words import CausalWords, Kind, WordsOfKinds
 from tasks.filling.fill_words import Wanted
 from tasks.filling.frequencies.word_frequencies import AllowedWords
@@ -208,10 +208,12 @@ def candidates_of_slots(
     """
     left = torch.log_softmax(scores, dim=1).cpu().numpy()  # (B, V)
     found: list[list[Candidate]] = [[] for _ in slots]
+    # Slots with about equally many following pieces share a batch, to save padding.
     branches = [
         Branch(row, (piece,), score) for row, slot in enumerate(slots) for piece, score in search.first(left[row], slot)
     ]
-    _follow(branches, rows, slots, words, search, found)
+    for group in length_groups([max(1, len(slots[branch.row].following)) for branch in branches], rows.enough_pieces):
+        _follow([branches[index] for index in group], rows, slots, words, search, found)
     return list(map(_distinct, found))
 
 

@@ -9,10 +9,12 @@ between words.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import torch
 
 from tasks.batches import batches_that_fit
 from tasks.corpora.words import fold
@@ -27,17 +29,24 @@ from tasks.filling.causal_lm.candidates import (
 )
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.prompts import MARKER, CausalPrompt, EncodedSentence, encode_sentences
-from tasks.filling.causal_lm.rows import CausalRows
+from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups
 from tasks.filling.causal_lm.words import CausalWords, Kind, WordsOfKinds
 from tasks.filling.fill_words import fits, unwanted, wanted
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
 from tasks.filling.methods.top_k import TopK
+from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.prepared_fill import PreparedFill
 from tasks.filling.settings import CandidateMethod
 from tasks.filling.surrogates.class_words import ClassWords
+from tasks.filling.surrogates.marked_slots import kinds_of_slots
 
+_CACHED_PIECES = 8192
+_CACHED_BYTES = 1 << 29
+"""Limits of the cache, candidates included: a number of pieces, or the pieces that fit this memory if those are more.
+Long sentences get smaller batches. A small model and a GPU get larger ones."""
 _WORDS = re.compile(r"\s*\S+|\s+$")
 
 
@@ -80,19 +89,21 @@ class ConstrainedFiller:
         known_words: Collection[str] | None = None,
         *,
         spoken: Mapping[str, Collection[str]] | None = None,
+        beyond: UnigramFiller | None = None,
         word_factors: Mapping[str, float] | None = None,
         known: tuple[WordFrequencies, ClassWords] | None = None,
     ) -> None:
-        """``known_words``: folded words of a word list, or ``None``. ``spoken``: allowed words of each language.
-        ``word_factors``: from folded words to terms for scores, in nats. ``known``: words of classes and forms, if
-        fills follow them."""
+        """``known_words``: folded words of a word list, or ``None``. ``spoken``: allowed words of each language;
+        ``beyond`` draws one if the model finds none. ``word_factors``: from folded words to terms for scores, in nats.
+        ``known``: words of classes and forms, if fills follow them."""
         size = language_model.model.get_output_embeddings().weight.shape[0]
         words = CausalWords.of(language_model.tokenizer, size, name=language_model.name, known_words=known_words)
         settings.check_words(np.ones(len(words.candidates), dtype=bool))
         self._words = WordsOfKinds(words, spoken or {}, known)
         self._language_model, self._settings, self._known = language_model, settings, known
-        self._allowed_words, self._randomness = allowed_words, randomness
+        self._beyond, self._allowed_words, self._randomness = beyond, allowed_words, randomness
         self._prompt = CausalPrompt(language_model, language_model.instruction)
+        self._clock = ForwardClock()
         self._count = max(settings.right_context.candidates, settings.k if isinstance(settings, TopK) else 1)
         self._factors, self._least = word_factors, min(word_factors.values()) if word_factors else 0.0
         self._search: BestWords | DrawnWords = BestWords(self._words, self._count)
@@ -104,15 +115,21 @@ class ConstrainedFiller:
         self.candidate_count = len(words.candidates)
         """Number of words of one piece; words of several pieces are not included."""
         self._unwanted = unwanted(words.candidates.words)
-        self.counts = language_model.counts
-        """Counts for a report: those of the model, and ``windowed_slots`` that were filled with a part of the sentence
-        as context."""
-        self.counts["windowed_slots"] += 0
+        in_memory = language_model.pieces_in_gpu or _CACHED_BYTES // language_model.bytes_per_piece
+        self._most_cached_pieces = max(_CACHED_PIECES, in_memory)
+        self._halving = BatchHalving(language_model.name)
+        self._counts = Counter(windowed_slots=0, **({} if beyond is None else {"beyond_vocabulary": 0}))
 
     @property
     def forward_seconds(self) -> float:
         """Seconds in the model so far."""
-        return self._language_model.seconds
+        return self._clock.seconds
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counts for a report. ``windowed_slots`` were filled with a part of the sentence as context,
+        ``beyond_vocabulary`` by word frequency."""
+        return {**self._counts, "pieces_read": self._clock.pieces, **self._halving.counts}
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot; ``advance`` is called with the number of slots just filled."""
@@ -124,7 +141,6 @@ class ConstrainedFiller:
             following_words=self._settings.right_context.words,
         )
         fills: list[list[Fill]] = [[] for _ in sentences]
-        most, halving = self._language_model.most_cached_pieces, self._language_model.halving
 
         def work(batch: Sequence[tuple[int, EncodedSentence]]) -> list[list[Fill]]:
             return self._fill_batch([self._begin(encoded) for _, encoded in batch], advance)
@@ -132,11 +148,12 @@ class ConstrainedFiller:
         batches = batches_that_fit(
             sorted(zip(with_slots, encoded, strict=True), key=lambda item: item[1].length),
             lambda batch, item: (
-                len(batch) < self._settings.batch_sentences and self._cached_pieces([*batch, item]) <= most
+                len(batch) < self._settings.batch_sentences
+                and self._cached_pieces([*batch, item]) <= self._most_cached_pieces
             ),
         )
         for batch in batches:
-            found = (its_fills for part in halving.run(batch, work, self._cached_pieces) for its_fills in part)
+            found = (its_fills for part in self._halving.run(batch, work, self._cached_pieces) for its_fills in part)
             for (index, _), its_fills in zip(batch, found, strict=True):
                 fills[index] = its_fills
         return fills
@@ -151,24 +168,30 @@ class ConstrainedFiller:
         if self._settings.right_context.words and following[-1] == encoded.known[-1]:
             # A model that was tuned on prompts marks the end of a sentence.
             following = [*following[:-1], following[-1] + self._prompt.end]
-        kinds = self._known[1].kinds(encoded.sentence) if self._known is not None else None
+        kinds = kinds_of_slots(encoded.sentence, self._known[1].forms) if self._known is not None else None
         return _Progress(replace(encoded, following=following), [*encoded.input, *encoded.known[0]], kinds)
 
     def _fill_batch(self, states: list[_Progress], advance: Callable[[int], object]) -> list[list[Fill]]:
-        rows, head = self._prompt.rows(len(states))
+        head = CausalRows(self._language_model, 1, self._clock)
+        head_is_read = len(self._prompt.head) > 1
+        if head_is_read:
+            # The last piece of the head is read with each sentence, so that every row has a piece to read.
+            head.read([self._prompt.head[:-1]], [0])
+        rows = head.chosen([0] * len(states))
         for state in states:
-            state.pending = [*head, *state.pending]
+            state.pending = [*self._prompt.head[-1 if head_is_read else 0 :], *state.pending]
         active = states
         while active:
             self._make_room(rows, active)
-            scores = rows.read([state.pending for state in active], [1] * len(active))  # (B, V)
+            rows, scores, order = self._read(rows, [state.pending for state in active])  # (B, V)
+            active = [active[row] for row in order]
             slots = [state.slot for state in active]
             found = candidates_of_slots(rows, scores, slots, self._words, self._search)
             for row, (state, slot, candidates) in enumerate(zip(active, slots, found, strict=True)):
                 chosen, fallback = self._choose(candidates, slot, scores[row].cpu().numpy())
                 state.fills.append(Fill(chosen.word, fallback))
                 state.pending = [*chosen.pieces, *state.encoded.known[len(state.fills)]]
-                self.counts["windowed_slots"] += state.windowed
+                self._counts["windowed_slots"] += state.windowed
             advance(len(active))
             unfinished = [
                 row for row, state in enumerate(active) if len(state.fills) < len(state.encoded.sentence.slots)
@@ -177,15 +200,33 @@ class ConstrainedFiller:
                 rows, active = rows.chosen(unfinished), [active[row] for row in unfinished]
         return [state.fills for state in states]
 
+    def _read(self, rows: CausalRows, pending: Sequence[list[int]]) -> tuple[CausalRows, torch.Tensor, list[int]]:
+        """Read the pending pieces of each row, in groups of similar length. Returns the reordered rows, the scores
+        after each ``(B, V)``, and the order."""
+        groups = length_groups(list(map(len, pending)), rows.enough_pieces)
+        if len(groups) == 1:
+            return rows, rows.read(pending, [1] * len(pending)), list(range(len(pending)))
+        parts = [rows.chosen(group) for group in groups]
+        scores = [
+            part.read([pending[row] for row in group], [1] * len(group))
+            for part, group in zip(parts, groups, strict=True)
+        ]
+        return joined(parts), torch.cat(scores), [row for group in groups for row in group]
+
     def _choose(self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray) -> tuple[Candidate, bool]:
         """The candidate that the method chooses, and whether it is a fallback."""
         candidates = [candidate for candidate in candidates if fits(candidate.word, slot.want)]
-        if not candidates:
+        if not candidates and self._known is not None:
             candidates = self._words_of_one_piece(slot, scores)
-            if self._known is None:
-                off_list = (each for each in candidates if not self._allowed_words.holds(each.word, slot.language))
-                return next(off_list, candidates[0]), True
-        return self._by_method(candidates, slot)
+        if candidates:
+            return self._by_method(candidates, slot)
+        if self._beyond is not None:
+            # A word of the language by frequency, not on the list.
+            self._counts["beyond_vocabulary"] += 1
+            word = self._beyond.draw(slot.place, slot.want, slot.language).word
+            return Candidate(word, tuple(self._language_model.encode([" " * slot.spaced + word])[0]), 0.0), False
+        candidates = self._words_of_one_piece(slot, scores)
+        return next((each for each in candidates if not self._allowed_words.holds(each.word)), candidates[0]), True
 
     def _by_method(self, candidates: list[Candidate], slot: SlotContext) -> tuple[Candidate, bool]:
         scores = [candidate.score for candidate in candidates]
@@ -201,7 +242,7 @@ class ConstrainedFiller:
     def _words_of_one_piece(self, slot: SlotContext, scores: np.ndarray) -> list[Candidate]:
         """All words of one piece, the likeliest first by the ``(V,)`` scores of their pieces."""
         whole = self._words[slot.kind].whole[slot.spaced]
-        if not (whole >= 0).any():
+        if slot.language is None and not (whole >= 0).any():
             whole = self._words[None].whole[slot.spaced]
         entries = np.flatnonzero(whole >= 0)
         fitting = entries[~np.isin(whole[entries], self._unwanted[slot.want])]
@@ -257,10 +298,11 @@ class ConstrainedFiller:
 def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[ConstrainedFiller, Casing]:
     """The filler for a fill by a causal language model with forced known words, and its casing."""
     words, languages = prepared.words, prepared.learned.languages
-    counts, spoken = words.counts, None
+    counts, spoken, beyond = words.counts, None, None
     if counts and languages:
         shares = languages.shares(counts.words).items()
         spoken = {language: counts.shared(share).folded for language, share in shares}
+        beyond = UnigramFiller(words.off_list(counts, languages), prepared.randomness)
     known = None
     if counts and prepared.method.matches_classes:
         known = (counts, words.opened.class_words(counts))
@@ -271,6 +313,7 @@ def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple
         prepared.randomness,
         counts.folded if counts else None,
         spoken=spoken,
+        beyond=beyond,
         word_factors=prepared.learned.word_factors,
         known=known,
     )

@@ -10,6 +10,7 @@ model's piece is taken, and the rest of the guess is taken back. So a sentence t
 markers. A sentence that no longer matches its masked form is given up at once.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,19 +22,14 @@ from tasks.batches import batches_that_fit
 from tasks.corpora.masked_text import MASK
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.prompts import INSTRUCTION, CausalPrompt, EncodedSentence, encode_sentences
+from tasks.filling.causal_lm.rows import CausalRows, ForwardClock
 from tasks.filling.filled_lines import Filler
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import is_word
+from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.methods.free import Free
 
-_COUNTS = ("free_sentences", "free_malformed", "free_rewritten", "free_handed_over", "free_too_long")
-"""Sentences in total; with a failed first attempt; of these, with a later success; and those that went to the other
-method, the last ones without an attempt."""
-_SPARE_PIECES = 8
-"""Pieces that a sentence may have beyond its known text: this number for each slot, and once more."""
-_STREAM = 1 << 24
-"""First random stream of further attempts; lower streams belong to ``candidates``."""
 _LONGEST_FILL = 40
 _UNFINISHED = "\ufffd"
 """The decoded text of the first bytes of a character."""
@@ -65,6 +61,18 @@ class Alignment:
     def is_possible(self, text: str) -> bool:
         """Whether a continuation of the text can still match the sentence."""
         return self._pattern.fullmatch(text.rstrip(_UNFINISHED), partial=True) is not None
+
+
+_MOST_CACHED_PIECES = 16384
+_ENOUGH_READS = 4
+"""A batch is large if its prompts have this multiple of ``enough_pieces``. Decoding after the prompts needs large
+batches."""
+_MOST_PADDING = 1.25
+"""A large batch ends before a prompt that is longer than its first by more than this factor."""
+_SPARE_PIECES = 8
+"""Pieces that a sentence may have beyond its known text: this number for each slot, and once more."""
+_STREAM = 1 << 24
+"""First random stream of further attempts; lower streams belong to ``candidates``."""
 
 
 @dataclass
@@ -132,16 +140,26 @@ class FreeFiller:
         self._language_model, self._settings = language_model, settings
         self._randomness, self._fallback = randomness, fallback
         self._prompt = CausalPrompt(language_model, language_model.instruction or INSTRUCTION)
+        self._clock = ForwardClock()
+        self._halving = BatchHalving(language_model.name)
         self.candidate_count = fallback.candidate_count
         """Number of words that the fallback chooses from; the model may write any word."""
-        self.counts = language_model.counts
-        """Counts for a report: those of the model, and ``_COUNTS``."""
-        self.counts.update(dict.fromkeys(_COUNTS, 0))
+        names = ("free_sentences", "free_malformed", "free_rewritten", "free_handed_over", "free_too_long")
+        self._counts = dict.fromkeys(names, 0)
 
     @property
     def forward_seconds(self) -> float:
         """Seconds in the model so far."""
-        return self._language_model.seconds
+        return self._clock.seconds + (self._fallback.forward_seconds or 0.0)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counts for a report. Of all ``free_sentences``, the ``free_malformed`` ones failed the first attempt. A later
+        attempt succeeded for ``free_rewritten`` of these; ``free_handed_over`` went to the fallback. The
+        ``free_too_long`` ones went there without an attempt."""
+        own = Counter({**self._counts, "pieces_read": self._clock.pieces, **self._halving.counts})
+        own.update(getattr(self._fallback, "counts", {}))
+        return own
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot; ``advance`` is called with the number of slots just filled."""
@@ -149,8 +167,8 @@ class FreeFiller:
         with_slots = [index for index, sentence in enumerate(sentences) if sentence.slots]
         waiting = dict(zip(with_slots, self.encode([sentences[index] for index in with_slots]), strict=True))
         fitting = {index: encoded for index, encoded in waiting.items() if self._fits(encoded)}
-        self.counts["free_sentences"] += len(waiting)
-        self.counts["free_too_long"] += len(waiting) - len(fitting)
+        self._counts["free_sentences"] += len(waiting)
+        self._counts["free_too_long"] += len(waiting) - len(fitting)
         for attempt in range(1 + self._settings.attempts):
             if not fitting:
                 break
@@ -160,11 +178,11 @@ class FreeFiller:
                     continue
                 fills[index] = [Fill(word) for word in words]
                 advance(len(words))
-                self.counts["free_rewritten"] += attempt > 0
+                self._counts["free_rewritten"] += attempt > 0
                 del fitting[index], waiting[index]
             if attempt == 0:
-                self.counts["free_malformed"] += len(fitting)
-        self.counts["free_handed_over"] += len(fitting)
+                self._counts["free_malformed"] += len(fitting)
+        self._counts["free_handed_over"] += len(fitting)
         others = self._fallback.fill([sentences[index] for index in waiting], advance)
         for index, given in zip(waiting, others, strict=True):
             fills[index] = [replace(fill, fallback=True) for fill in given]
@@ -181,20 +199,20 @@ class FreeFiller:
         Attempt 0 takes the likeliest piece every time. Later attempts sample pieces.
         """
         result: dict[int, tuple[list[str] | None, list[int]]] = {}
-        most, halving = self._language_model.most_cached_pieces, self._language_model.halving
-
-        def cached_pieces(batch: Sequence[tuple[int, EncodedSentence]]) -> int:
-            return len(batch) * max(len(self._prompt.head) + each.length for _, each in batch)
+        most = max(_MOST_CACHED_PIECES, self._language_model.pieces_in_gpu)
 
         def fits(batch: list[tuple[int, EncodedSentence]], item: tuple[int, EncodedSentence]) -> bool:
-            return len(batch) < self._settings.batch_sentences and cached_pieces([*batch, item]) <= most
-
-        def work(batch: Sequence[tuple[int, EncodedSentence]]) -> list[tuple[list[str] | None, list[int]]]:
-            return self._write_batch([each for _, each in batch], attempt)
+            """Whether a batch of sentences of similar length takes one more."""
+            enough = len(batch) * item[1].length >= _ENOUGH_READS * self._language_model.enough_pieces
+            wasteful = enough and item[1].length > _MOST_PADDING * batch[0][1].length
+            full = len(batch) == self._settings.batch_sentences
+            return not full and not wasteful and self._cached_pieces([*batch, item]) <= most
 
         for batch in batches_that_fit(sorted(enumerate(encoded), key=lambda item: item[1].length), fits):
-            written = (each for part in halving.run(batch, work, cached_pieces) for each in part)
-            result |= zip((index for index, _ in batch), written, strict=True)
+            parts = self._halving.run(
+                batch, lambda part: self._write_batch([item for _, item in part], attempt), self._cached_pieces
+            )
+            result |= zip((index for index, _ in batch), (written for part in parts for written in part), strict=True)
         return [result[index] for index in range(len(encoded))]
 
     def _longest(self, encoded: EncodedSentence) -> int:
@@ -205,9 +223,17 @@ class FreeFiller:
         # A wrong guess takes positions, too.
         return need + max(map(len, encoded.known)) <= self._language_model.positions
 
+    def _cached_pieces(self, batch: Sequence[tuple[int, EncodedSentence]]) -> int:
+        return len(batch) * max(len(self._prompt.head) + encoded.length for _, encoded in batch)
+
     def _write_batch(self, batch: Sequence[EncodedSentence], attempt: int) -> list[tuple[list[str] | None, list[int]]]:
-        rows, head = self._prompt.rows(len(batch))
-        states = [_Writing(each, Alignment(each.sentence.texts), [*head, *each.input]) for each in batch]
+        head = CausalRows(self._language_model, 1, self._clock)
+        head.read([self._prompt.head[:-1]], [0])
+        rows = head.chosen([0] * len(batch))
+        states = [
+            _Writing(encoded, Alignment(encoded.sentence.texts), [*self._prompt.head[-1:], *encoded.input])
+            for encoded in batch
+        ]
         active = states
         while active:
             guesses = [state.guess() for state in active]

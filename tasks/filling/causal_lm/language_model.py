@@ -14,9 +14,8 @@ import torch
 
 from tasks.causal_model import check_causal, load_causal_model, refuse_update_of_shared_weights
 from tasks.errors import ModelError
-from tasks.filling.causal_lm.rows import check_rows
+from tasks.filling.causal_lm.rows import check_rows, window_of
 from tasks.filling.fillers.filler_folder import CausalFillerRecord
-from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.model_source import locate_model, unreachable
 
 if TYPE_CHECKING:
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
 
 _MOST_POSITIONS = 2048
 """Maximum context: longer sentences are read through a window, even if a model has more positions."""
-_CACHED_PIECES, _CACHED_BYTES = 8192, 1 << 29
-"""Limits of the cache, candidates included: a number of pieces, or the pieces that fit this memory if those are more.
-Long sentences get smaller batches. A small model and a GPU get larger ones."""
+_ENOUGH_PIECES = {"cpu": 128, "cuda": 4096}
 _BYTES_OF_LARGE_MODEL = 1 << 19
 _ANCHOR = "\n"
 
@@ -52,15 +49,12 @@ class CausalLanguageModel:
         """Entry for padding. The attention mask hides it, so any entry is valid."""
         names = ("max_position_embeddings", "max_seq_len")
         positions = next(filter(None, (getattr(model.config, name, None) for name in names)), _MOST_POSITIONS)
-        window = _window_of(model.config)
+        window = window_of(model.config)
         self.positions: int = min(positions, _MOST_POSITIONS, window // 2 if window else _MOST_POSITIONS)
+        self.enough_pieces: int = _ENOUGH_PIECES.get(self.model.device.type, _ENOUGH_PIECES["cuda"])
+        """Number of pieces in a pass that use the device fully. A batch of this size may end to avoid padding."""
         self.takes_positions = "position_ids" in inspect.signature(model.forward).parameters
         self.anchor: list[int] = self._plain([_ANCHOR])[0]
-        self.seconds = 0.0
-        """Seconds in the model so far."""
-        self.halving = BatchHalving(name)
-        self.counts = self.halving.counts
-        """Counts for a report: halved batches, and pieces read without padding."""
         check_rows(self)
 
     @classmethod
@@ -81,23 +75,25 @@ class CausalLanguageModel:
         return self
 
     @property
-    def most_cached_pieces(self) -> int:
-        """Maximum number of pieces with keys and values in a batch.
-
-        On a GPU they take a quarter of the memory. The model needs memory too, and copied rows need a second quarter.
-        A model with an unknown shape counts as a large one.
-        """
-        config, bytes_per_piece = self.model.config, _BYTES_OF_LARGE_MODEL
+    def bytes_per_piece(self) -> int:
+        """Bytes of the keys and values of one piece. A model with an unknown shape counts as a large one."""
+        config = self.model.config
         heads = getattr(config, "num_attention_heads", None)
+        cached_heads = getattr(config, "num_key_value_heads", None) or heads
         layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
-        if heads and layers and width:
-            head = getattr(config, "head_dim", None) or width // heads
-            cached_heads = getattr(config, "num_key_value_heads", None) or heads
-            bytes_per_piece = 2 * layers * cached_heads * head * self.model.dtype.itemsize
-        memory = _CACHED_BYTES
-        if self.model.device.type == "cuda":
-            memory = torch.cuda.get_device_properties(self.model.device).total_memory // 4
-        return max(_CACHED_PIECES, memory // bytes_per_piece)
+        if not (heads and layers and width):
+            return _BYTES_OF_LARGE_MODEL
+        head = getattr(config, "head_dim", None) or width // heads
+        return int(2 * layers * cached_heads * head * self.model.dtype.itemsize)
+
+    @property
+    def pieces_in_gpu(self) -> int:
+        """Number of pieces whose keys and values take a quarter of the GPU's memory; 0 on a CPU. The model needs memory
+        too, and copied rows need a second quarter."""
+        if self.model.device.type != "cuda":
+            return 0
+        memory = torch.cuda.get_device_properties(self.model.device).total_memory
+        return int(memory // 4 // self.bytes_per_piece)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The pieces of each text, inside a line or at its start. Strings that look like special tokens are ordinary
@@ -126,15 +122,6 @@ class CausalLanguageModel:
         """The text of pieces, without any clean-up of spaces."""
         text = self.tokenizer.decode(list(pieces), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return str(text)
-
-
-def _window_of(config: Any) -> int | None:  # noqa: ANN401 - of any architecture
-    """The narrowest attention window of a configuration, in columns; ``None`` if it has none."""
-    config = config.get_text_config(decoder=True)
-    names = ["window_size", "attention_chunk_size"]
-    if getattr(config, "use_sliding_window", True) is not False:
-        names.append("sliding_window")
-    return min(filter(None, (getattr(config, name, None) for name in names)), default=None)
 
 
 def load_filler(name: str) -> tuple[Any, Any, CausalFillerRecord]:

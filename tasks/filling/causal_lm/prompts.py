@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tasks.corpora.masked_text import MASK
-from tasks.filling.causal_lm.rows import CausalRows
 from tasks.filling.masked_sentence import MaskedSentence
 
 if TYPE_CHECKING:
@@ -40,14 +39,6 @@ class CausalPrompt:
         if not self._prompts:
             return [[] for _ in sentences]
         return [pieces + self._middle for pieces in self._language_model.encode(list(map(MARKER.join, sentences)))]
-
-    def rows(self, count: int) -> tuple[CausalRows, list[int]]:
-        """Rows that have read the head, and its last piece. They read it with their sentence, so that every row has a
-        piece to read."""
-        head = CausalRows(self._language_model, 1)
-        if len(self.head) > 1:
-            head.read([self.head[:-1]], [0])
-        return head.chosen([0] * count), self.head[-1:]
 
 
 @dataclass(frozen=True)
