@@ -69,7 +69,7 @@ def word_clusters(model: str, sizes: Sequence[int], seed: int) -> dict[str, tupl
     return {word: tuple(column[row] for column in columns) for row, word in enumerate(words)} if columns else {}
 
 
-def tokens_and_labels(line: LabelledLine, class_of: Callable[[str], str | None]) -> tuple[list[Token], list[str]]:
+def tokens_and_labels(line: LabelledLine, class_of: Callable[[str], str | None]) -> tuple[Sequence[Token], list[str]]:
     """The tokens of a line and their labels; ``class_of``: class of a label, ``None`` for outside.
 
     A token belongs to the span that touches it; of overlapping spans, to the longest.

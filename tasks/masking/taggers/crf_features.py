@@ -8,7 +8,7 @@ model with that feature learns to look names up instead of reading the context.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Generic, TypeVar
@@ -38,7 +38,8 @@ _FAR_FEATURES = 3
 """Number of a token's features that are added at a distance of two: form, shape and rank."""
 
 
-def tokens_of(text: str) -> list[Token]:
+@lru_cache(maxsize=128)
+def tokens_of(text: str) -> Sequence[Token]:
     """The tokens of a text, in order; every character but white space is in one of them."""
     tokens: list[Token] = []
     position = 0
@@ -75,7 +76,7 @@ class CrfFeatures(Generic[Group]):
         self._of_word = lru_cache(maxsize=_REMEMBERED)(self._word)
         self._group = lru_cache(maxsize=None)(lambda *features: self._represent(features))
 
-    def __call__(self, text: str, tokens: list[Token]) -> list[tuple[list[Group], list[str]]]:
+    def __call__(self, text: str, tokens: Sequence[Token]) -> list[tuple[list[Group], list[str]]]:
         """Groups of features of each token of a line, and its further features."""
         words = [text[start:end] for start, end, _ in tokens]
         views = [self._of_word(word) for word in words]
@@ -135,7 +136,7 @@ class CrfFeatures(Generic[Group]):
 
 def feature_lists(
     clusters: Mapping[str, tuple[str, ...]],
-) -> Callable[[str, list[Token]], list[list[str]]]:
+) -> Callable[[str, Sequence[Token]], list[list[str]]]:
     """A function of a line and its tokens: a list of features for each token."""
     features = CrfFeatures(clusters, lambda group: group)
     return lambda text, tokens: [[*chain.from_iterable(groups), *single] for groups, single in features(text, tokens)]

@@ -45,21 +45,22 @@ class CrfModel(WordTagger):
         self._weights = CrfWeights(self.folder / MODEL_FILE)
         self._features = CrfFeatures(clusters, self._weights.add)
         labels = self._weights.labels
-        self._columns = [[labels.index(OUTSIDE)]]
-        for name in self.types:
-            self._columns.append([labels.index(label) for label in (f"B-{name}", f"I-{name}") if label in labels])
+        classes = [(OUTSIDE,), *((f"B-{name}", f"I-{name}") for name in self.types)]
+        self._classes = np.array(
+            [[label in of_class for of_class in classes] for label in labels], dtype=float
+        )  # (L, C)
 
     def probabilities(self, texts: Sequence[str]) -> list[np.ndarray]:
         """The probabilities of each text's tokens (T, C): outside, and the entity types in the order of training."""
         tokens = [tokens_of(text) for text in texts]
-        found = [np.zeros((0, len(self._columns)))] * len(texts)
+        found = [np.zeros((0, self._classes.shape[1]))] * len(texts)
         chosen = [number for number, of_text in enumerate(tokens) if of_text]
         marginals = self._weights.marginals([self._scores(texts[number], tokens[number]) for number in chosen])
         for number, of_text in zip(chosen, marginals, strict=True):
-            found[number] = np.stack([of_text[:, at].sum(axis=1) for at in self._columns], axis=1)
+            found[number] = of_text @ self._classes
         return found
 
-    def _scores(self, text: str, tokens: list[Token]) -> np.ndarray:
+    def _scores(self, text: str, tokens: Sequence[Token]) -> np.ndarray:
         if self._weights.groups > _MOST_GROUPS:
             self._weights.forget()
             self._features.forget()

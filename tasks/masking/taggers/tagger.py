@@ -134,14 +134,16 @@ class WordTagger(Tagger):
         """The tagged words of each text, in order."""
         found: list[list[TaggedWord]] = []
         for text, probabilities in zip(texts, self.probabilities(texts), strict=True):
-            words = zip(tokens_of(text), probabilities, strict=True)
-            found.append(
-                [
-                    (start, end, self.types[int(row[1:].argmax())], float(1 - row[0]))
-                    for (start, end, is_word), row in words
-                    if is_word and 1 - row[0] >= self._minimum
-                ]
-            )
+            private = 1 - probabilities[:, 0]
+            tokens = tokens_of(text)
+            words: list[TaggedWord] = []
+            for index in (private >= self._minimum).nonzero()[0].tolist():
+                start, end, is_word = tokens[index]
+                if is_word:
+                    words.append(
+                        (start, end, self.types[int(probabilities[index, 1:].argmax())], float(private[index]))
+                    )
+            found.append(words)
         return found
 
     def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
