@@ -41,7 +41,6 @@ from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.prepared_fill import PreparedFill
 from tasks.filling.settings import CandidateMethod
 from tasks.filling.surrogates.class_words import ClassWords
-from tasks.filling.surrogates.marked_slots import kinds_of_slots
 
 _CACHED_PIECES = 8192
 _CACHED_BYTES = 1 << 29
@@ -168,7 +167,7 @@ class ConstrainedFiller:
         if self._settings.right_context.words and following[-1] == encoded.known[-1]:
             # A model that was tuned on prompts marks the end of a sentence.
             following = [*following[:-1], following[-1] + self._prompt.end]
-        kinds = kinds_of_slots(encoded.sentence, self._known[1].forms) if self._known is not None else None
+        kinds = self._known[1].kinds(encoded.sentence) if self._known is not None else None
         return _Progress(replace(encoded, following=following), [*encoded.input, *encoded.known[0]], kinds)
 
     def _fill_batch(self, states: list[_Progress], advance: Callable[[int], object]) -> list[list[Fill]]:
