@@ -70,7 +70,7 @@ class PresidioModel(Tagger):
         found: list[RecognizerResult] = []
         by_context = False
         for recogniser, may_find in self._recognisers:
-            if may_find(document):
+            if may_find(document, text):
                 artifacts = artifacts or self._artifacts(document, nlp_engine)
                 results = recogniser.analyze(text=text, entities=self._types, nlp_artifacts=artifacts)
                 by_context |= bool(results) and bool(recogniser.context)
@@ -93,18 +93,18 @@ class PresidioModel(Tagger):
         return self._without_duplicates(found) if found else found
 
 
-def _check_of(recogniser: "EntityRecognizer") -> "Callable[[Doc], bool]":
-    """A quick check of a text: false if the recogniser is sure to find nothing."""
+def _check_of(recogniser: "EntityRecognizer") -> "Callable[[Doc, str], bool]":
+    """A quick check of a document and its text, which spaCy joins at each access: false if nothing can be found."""
     import regex
     from presidio_analyzer import PatternRecognizer
     from presidio_analyzer.predefined_recognizers import PhoneRecognizer, SpacyRecognizer
 
     if type(recogniser) is SpacyRecognizer:
-        return lambda document: bool(document.ents)
+        return lambda document, _: bool(document.ents)
     if isinstance(recogniser, PhoneRecognizer):
-        return lambda document: digits(document.text) >= FEWEST_PHONE_DIGITS
+        return lambda _, text: digits(text) >= FEWEST_PHONE_DIGITS
     if isinstance(recogniser, PatternRecognizer) and type(recogniser).analyze is PatternRecognizer.analyze:
         known: Any = recogniser
         searches = [regex.compile(pattern.regex, known.global_regex_flags).search for pattern in known.patterns]
-        return lambda document: any(search(document.text) for search in searches)
-    return lambda document: True
+        return lambda _, text: any(search(text) for search in searches)
+    return lambda *_: True
