@@ -167,8 +167,6 @@ compare:
 corpora:
 {indented}
 masking:
-  # The conditional random field that palimpsest ships; no tagger is trained here.
-  crf: {{kind: entity_tagger, tagger: {{kind: crf}}}}
   # The technique meant for a release. As the reference reader it also says what the others leave unmasked.
   {EVERY_TAGGER}: {{kind: {EVERY_TAGGER}}}
 """

@@ -205,7 +205,7 @@ def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
             for dataset in compare.datasets
         ]
     texts += [
-        (dataset, "speech", f"data/private/speech_references/{dataset}.txt", compare.techniques)
+        (dataset, "speech", f"data/private/speech_references/{dataset}.txt", compare.recognised_techniques)
         for dataset in (*compare.speech_datasets, *compare.rescored_datasets)
     ]
     for dataset, part, text, techniques in texts:

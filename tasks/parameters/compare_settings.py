@@ -79,6 +79,11 @@ class CompareSettings(Settings):
     gold_sets: list[str]
     """Labelled texts, keys of ``masking_evaluation.gold_sets``."""
 
+    @property
+    def recognised_techniques(self) -> list[str]:
+        """The techniques with word error rates."""
+        return [name for name in self.techniques if name in (self.speech_techniques or self.techniques)]
+
     def techniques_of(self, fills: Fills) -> list[str]:
         """The techniques that an entry of ``fills`` fills, in the order of the tables."""
         return [name for name in self.techniques if fills.techniques is None or name in fills.techniques]

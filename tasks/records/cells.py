@@ -63,8 +63,8 @@ def audited_cells(compare: CompareSettings) -> list[Cell]:
 def recognised_cells(compare: CompareSettings) -> list[Cell]:
     """The cells with word error rates: of data sets with speech, or with n-best lists."""
     spoken = (*compare.speech_datasets, *compare.rescored_datasets)
-    techniques = compare.speech_techniques or compare.techniques
-    return [c for c in expected_cells(compare) if c.dataset in spoken and c.technique in (None, *techniques)]
+    techniques = (None, *compare.recognised_techniques)
+    return [c for c in expected_cells(compare) if c.dataset in spoken and c.technique in techniques]
 
 
 def reads_raw_text(cell: Cell) -> bool:

@@ -39,7 +39,6 @@ from tasks.masking.taggers.entity_tagger import EntityTagger, load_tagger
 from tasks.masking.taggers.tagger_folder import write_audit_record
 from tasks.masking_evaluation.judged_line import rates
 from tasks.options import READ, Role
-from tasks.ready_made import ready_made, texts_in
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
@@ -98,11 +97,6 @@ def train_tagger(
                 f"labelled file {str(path)!r} does not exist; 'palimpsest generate-labelled' writes such a folder"
             )
     report = Report(seed=settings.seed, warnings=_checked(parts.values()))
-    found = ready_made("train_tagger", settings, [file for path in _inputs(settings, files) for file in texts_in(path)])
-    if found:
-        found.copy_to(files.output)
-        _say(files.output, report.measure(**found.measured).measured)
-        return report
     lines = read_labelled(parts["train"])
     started = time.perf_counter()
     if settings.kind == "crf":

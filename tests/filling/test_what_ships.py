@@ -24,7 +24,6 @@ from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.settings import SHIPPED_FILLER
 from tasks.language_model.settings import TransformerPretraining
 from tasks.model_source import locate_model
-from tasks.tagger_training.settings import CrfTraining
 
 
 @pytest.mark.parametrize("method", ["top_k", "log_linear", "unigram", "surrogate"])
@@ -112,14 +111,13 @@ def test_what_comes_with_palimpsest_is_what_the_default_experiment_asks_for(fold
     asked = {
         "pretrained": TransformerPretraining(kind="transformer", **transformer),
         "minilm": MaskedLanguageModelFiller(**document["fillers"]["minilm"]),
-        "crf": CrfTraining(**document["taggers"]["crf"]),
         "smollm2_lora": CausalLanguageModelFiller(**document["fillers"]["smollm2_lora"]),
     }
     assert {path.parent.name for path in ready_made.FOLDER.glob("*/*.json")} == asked.keys()
     for name, of_default in asked.items():
         record = json.loads((ready_made.FOLDER / name / ready_made.RECORD).read_text(encoding="utf-8"))
         assert record["parameters"] == of_default.model_dump(mode="json")
-        assert len(record["texts"]) == (2 if name in ("minilm", "smollm2_lora") else 3)
+        assert len(record["texts"]) == (3 if name == "pretrained" else 2)
     # What makes the texts may not change, or everybody waits half an hour for a model of nearly the same ones.
     for source in ("params.yaml", "constraints.txt"):
         Path(source).symlink_to(ROOT / source)

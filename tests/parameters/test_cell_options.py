@@ -29,7 +29,7 @@ def test_options_after_the_cell_replace_those_of_the_cell(project):
 
 def test_options_of_missing_columns_are_left_out(project):
     assert options("fill", "--cell", "chat-allow_list-minilm-top_k-1").filler == "models/fillers/minilm"
-    assert options("fill", "--cell", "chat-allow_list-unigram-1").filler is None
+    assert options("fill", "--cell", "chat-every_tagger-surrogate-1").filler is None
     assert options("adapt", "--cell", "chat-allow_list-baseline1-1").markers == "ignore"
     assert options("fuse", "--cell", "chat-no_language_model").model is None
 
