@@ -48,8 +48,9 @@ MARKER_USES: dict[str, MarkerUse] = {
     "dropped": "drop",
 }
 """Treatment of markers by an adaptation on masked text; all others have plain text."""
-NO_FILE = "constraints.txt"
-"""Dependency in place of a file that a stage does not have: a user's word list, or a source of an audit's attackers."""
+NO_FILE = "data/word_counts.tsv"
+"""In place of a file that a stage does not have, a user's word list or a source of an audit's attackers: another file
+that the stage depends on anyway."""
 TABLE = "evaluate"
 """The stanza of all cells with a language model. Its rows come first, and others refer to them."""
 _HEAD = """\

@@ -13,7 +13,7 @@ import yaml
 
 from tasks.cli import main
 from tasks.errors import ParameterError
-from tasks.parameters.cells_file import cells_text
+from tasks.parameters.cells_file import NO_FILE, cells_text
 from tasks.parameters.parameter_file import read_parameters
 
 ROOT = Path(__file__).parents[2]
@@ -98,7 +98,7 @@ def test_masks_depend_on_the_users_own_word_lists(tmp_path, monkeypatch):
         cells = yaml.safe_load(cells_text(read_parameters(tmp_path / "params.yaml")))["cells"]["mask"]
         return {cell["lists"] for cell in cells.values() if cell["technique"] == "allow_list"}
 
-    assert lists() == {"constraints.txt"}
+    assert lists() == {NO_FILE}
     assert lists(allow_list={"kind": "allow_list", "path": "data/raw/ours.txt"}) == {"data/raw/ours.txt"}
     two = {"en": "data/raw/en.txt", "es": "data/raw/es.txt"}
     assert lists(allow_list={"kind": "language_lists", "lists": two}) == {"data/raw"}
