@@ -49,8 +49,7 @@ MARKER_USES: dict[str, MarkerUse] = {
 }
 """Treatment of markers by an adaptation on masked text; all others have plain text."""
 NO_FILE = "data/word_counts.tsv"
-"""In place of a file that a stage does not have, a user's word list or a source of an audit's attackers: another file
-that the stage depends on anyway."""
+"""A dependency that a stage has anyway, in place of a user's word list or of a source of an audit's attackers."""
 TABLE = "evaluate"
 """The stanza of all cells with a language model. Its rows come first, and others refer to them."""
 _HEAD = """\
