@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.court import PEERS, Span, annotated, is_test, masked_by, publish, ran, spans_of
+from benchmarks.court import PEERS, Span, annotated, is_test, masked_by, spans_of
+from benchmarks.readme_tables import publish, ran
 from tasks.audit.figure import fields_of, share_figure
 from tasks.persons.persons_command import percent
 from tasks.results.grid import markdown, plain_grid
@@ -49,7 +50,7 @@ def main(data: Path) -> None:
     for file, name in PEERS.items():
         spans = spans_of(data, file)
         rows.append(measured(f"{name} (published)", tested, {of: [one[:2] for one in spans[of]] for of in tested}))
-    publish("anonymisers", "anonymisers", {"rows": rows}, table)
+    publish("anonymisers", "docs/research/anonymisers.md", "anonymisers", {"rows": rows}, table)
 
 
 def measured(by: str, decisions: Mapping[str, Any], spans: Mapping[str, Sequence[Span]]) -> dict[str, Any]:

@@ -6,21 +6,18 @@ A version is a text by number of the document. ``DATA/persons`` holds decisions 
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 import palimpsest
-from benchmarks.__main__ import stamp
 from benchmarks.frame import ROOT
-from benchmarks.readme_tables import with_table
 from benchmarks.reference_reader import sentences
 from tasks.anonymisers.versions import replaced
 from tasks.masking.techniques import AnyTechnique, settings_named
 from tasks.persons.facts import Document, read_documents
-from tasks.records.stage_report import write_json
 from tasks.settings.checks import check_settings
 
 TECHNIQUES: Mapping[str, dict[str, Any]] = {
@@ -121,25 +118,3 @@ def published(
         f"{name} (published)": {n: replaced(documents[n].text, spans[of]) for n, of in names.items()}
         for name, spans in ((name, spans_of(data, file)) for file, name in files.items())
     }
-
-
-def rounded(figures: Any) -> Any:
-    """Figures with four decimals."""
-    if isinstance(figures, Mapping):
-        return {name: rounded(one) for name, one in figures.items()}
-    if isinstance(figures, list | tuple):
-        return [rounded(one) for one in figures]
-    return round(figures, 4) if isinstance(figures, float) else figures
-
-
-def publish(name: str, page: str, measured: Mapping[str, Any], tables: Callable[[Mapping[str, Any]], str]) -> None:
-    """Store numbers in ``benchmarks/results/NAME.json``, and write their tables into a page of ``docs/research``."""
-    results = {**stamp(), **rounded(measured)}
-    write_json(ROOT / f"benchmarks/results/{name}.json", results)
-    path = ROOT / f"docs/research/{page}.md"
-    path.write_text(with_table(path.read_text(encoding="utf-8"), name, tables(results)), encoding="utf-8")
-
-
-def ran(results: Mapping[str, Any]) -> str:
-    """The line below a table: date, commit and processor."""
-    return f"Run of {results['date']}, commit {results['commit']}, {results['machine']['processor']}."

@@ -1,4 +1,4 @@
-"""The frame of the benchmarks: a timer by turns, memory of a process of its own, and rows.
+"""The frame of the benchmarks: a timer by turns, rows, and functions in a process of their own.
 
 A row has ``name``, ``ours``, ``peer``, ``unit``, ``ratio``, ``target`` and ``holds``. The ratio of two speeds is ours
 by the peer's, of two times the peer's by ours: above 1, palimpsest is faster. All other ratios are ours by the peer's.
@@ -14,8 +14,6 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
-
-from tasks.records.stage_report import peak_memory_bytes
 
 ROOT = Path(__file__).parents[1]
 Action = Callable[[], object]
@@ -42,13 +40,6 @@ def take_turns(rounds: int, *actions: Any, clock: Callable[[Any], float] = proce
     return seconds
 
 
-def fastest(actions: dict[Any, Action]) -> Any:
-    """The name of the fastest action, each run once to warm up and once for its time: how to configure a peer."""
-    for action in actions.values():
-        action()
-    return min(actions, key=lambda name: processor(actions[name]))
-
-
 def row(name: str, ours: float, peer: float, unit: str, target: str, ratio: float | None = None) -> dict[str, Any]:
     """A row; ``target`` is of the ratio, such as ``>= 1.5``."""
     if ratio is None:
@@ -60,16 +51,15 @@ def row(name: str, ours: float, peer: float, unit: str, target: str, ratio: floa
 
 
 def speed(
-    name: str, work: float, unit: str, ours: Any, peer: Any, target: str = ">= 1.0", *, rounds: int = 3,
-    clock: Callable[[Any], float] = processor,
-) -> dict[str, Any]:  # fmt: skip
+    name: str, work: float, unit: str, ours: Any, peer: Any, *, rounds: int = 3, clock: Any = processor
+) -> dict[str, Any]:
     """A row of two speeds, ``work`` units in the median of the rounds. The ratio is the median of the rounds' ratios.
 
     So a moment in which the machine is slow counts for both sides or not at all.
     """
     our_seconds, peer_seconds = take_turns(rounds, ours, peer, clock=clock)
     ratio = median(theirs / own for own, theirs in zip(our_seconds, peer_seconds, strict=True))
-    return row(name, work / median(our_seconds), work / median(peer_seconds), unit, target, ratio)
+    return row(name, work / median(our_seconds), work / median(peer_seconds), unit, ">= 1.0", ratio)
 
 
 def check_same(ours: Sequence[Any], peer: Sequence[Any], what: str, share: float = 1.0) -> None:
@@ -77,13 +67,6 @@ def check_same(ours: Sequence[Any], peer: Sequence[Any], what: str, share: float
     same = sum(own == theirs for own, theirs in zip(ours, peer, strict=True))
     if same < share * len(ours):
         raise AssertionError(f"{what}: {len(ours) - same} of {len(ours)} outputs differ between the sides")
-
-
-def grown(action: Action) -> float:
-    """MiB by which the process grows at its peak; ``in_process`` makes one for each side."""
-    before = peak_memory_bytes()
-    action()
-    return (peak_memory_bytes() - before) / 2**20
 
 
 def in_process(module: str, function: str, *arguments: object, timeout: float | None = None) -> Any:

@@ -19,9 +19,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from benchmarks.frame import ROOT, row, take_turns, wall
+from benchmarks.frame import ROOT, check_same, row, take_turns, wall
 
-REPEATS = 3
 GRAPH = """stages:
   first:
     cmd: mkdir -p out; echo 1 > out/first
@@ -51,33 +50,29 @@ def run(small: bool) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="palimpsest graph ") as folder:
         # The first start of Prefect's server makes its database; that is no cost of a graph.
         (Path(folder) / "prefect").mkdir()
-        _call([*OURS, "run"], make_project(Path(folder) / "warm", 4))
-        return [each for size in sizes.split(",") for each in _rows(Path(folder), int(size))]
+        call([*OURS, "run"], make_project(Path(folder) / "warm", 4))
+        return [each for size in sizes.split(",") for each in rows(Path(folder), int(size))]
 
 
-def _rows(folder: Path, stages: int) -> list[dict[str, Any]]:
+def rows(folder: Path, stages: int) -> list[dict[str, Any]]:
+    """A run of all stages, one with nothing to do, and a plan."""
     ours, peer = (make_project(folder / f"{side} {stages}", stages) for side in ("ours", "peer"))
-    again = [*OURS, "run", "--json"]
-    whole = (
-        wall(partial(_call, [*OURS, "run", "--jobs", "1", "--json"], ours)),
-        wall(partial(_call, [*DVC, "repro"], peer)),
-    )
-    _check_same(ours, peer, stages)
-    if json.loads(_call(again, ours))["counts"]["unchanged"] != stages:
+    run, repro = partial(call, [*OURS, "run", "--jobs", "1", "--json"], ours), partial(call, [*DVC, "repro"], peer)
+    plan, status = partial(call, [*OURS, "plan", "--json"], ours), partial(call, [*DVC, "status"], peer)
+    whole = wall(run), wall(repro)
+    check_same(outcome(ours), outcome(peer), f"graph of {stages} stages")
+    if json.loads(run())["counts"]["unchanged"] != stages:
         raise AssertionError("a stage ran although nothing had changed")
-    commands = ((again, ours), ([*DVC, "repro"], peer), ([*OURS, "plan", "--json"], ours), ([*DVC, "status"], peer))
-    idle = map(median, take_turns(REPEATS, *(partial(_call, *each) for each in commands), clock=wall))
-    run_again, repro_again, plan, status = idle
+    again, repro_again, planned, asked = map(median, take_turns(3, run, repro, plan, status, clock=wall))
     return [
         row(f"run of {stages} stages against dvc repro", *whole, "s", ">= 1.0"),
-        row(f"run of {stages} stages with nothing to do against dvc repro", run_again, repro_again, "s", ">= 1.0"),
-        row(f"plan of {stages} stages with nothing to do against dvc status", plan, status, "s", ">= 1.0"),
+        row(f"run of {stages} stages with nothing to do against dvc repro", again, repro_again, "s", ">= 1.0"),
+        row(f"plan of {stages} stages with nothing to do against dvc status", planned, asked, "s", ">= 1.0"),
     ]
 
 
 def make_project(folder: Path, stages: int) -> Path:
     """A repository whose graph has ``stages`` stages, an even number of at least four."""
-    folder.mkdir()
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     (folder / ".dvc").mkdir()
     (folder / ".dvc" / "config").write_text("[core]\n    analytics = false\n    check_update = false\n")
@@ -88,7 +83,8 @@ def make_project(folder: Path, stages: int) -> Path:
     return folder
 
 
-def _call(command: list[str], project: Path) -> str:
+def call(command: list[str], project: Path) -> str:
+    """The standard output of a command that must succeed."""
     own = {"PYTHONPATH": str(ROOT), "PREFECT_HOME": str(project.parent / "prefect"), "DVC_NO_ANALYTICS": "1"}
     environment = {**os.environ, **own, "DVC_SITE_CACHE_DIR": str(project.parent / "dvc")}
     environment.pop("PREFECT_API_URL", None)
@@ -98,12 +94,8 @@ def _call(command: list[str], project: Path) -> str:
     return done.stdout
 
 
-def _check_same(ours: Path, peer: Path, stages: int) -> None:
-    """Both sides made the same files and recorded the same stages."""
-    made = [
-        {path.relative_to(side): path.read_bytes() for path in (side / "out").rglob("*") if path.is_file()}
-        for side in (ours, peer)
-    ]
-    recorded = [YAML(typ="safe").load((side / "dvc.lock").read_text())["stages"] for side in (ours, peer)]
-    if made[0] != made[1] or recorded[0] != recorded[1] or len(recorded[0]) != stages:
-        raise AssertionError(f"the two drivers made different things of {stages} stages")
+def outcome(project: Path) -> list[Any]:
+    """The files that a graph made, and the stages that DVC recorded."""
+    files = sorted(path for path in (project / "out").rglob("*") if path.is_file())
+    recorded = YAML(typ="safe").load((project / "dvc.lock").read_text())["stages"]
+    return [recorded, *((path.relative_to(project), path.read_bytes()) for path in files)]

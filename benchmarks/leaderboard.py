@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.court import FILLED, PEERS, SEED, masked, publish, published, ran, surrogates, tested
+from benchmarks.court import FILLED, PEERS, SEED, masked, published, surrogates, tested
 from benchmarks.persons import REPLACED
+from benchmarks.readme_tables import publish, ran
 from tasks.anonymisers.compare_anonymisers_command import ComparisonFiles, ComparisonSettings, compare, table
 from tasks.anonymisers.versions import RAW
 from tasks.records.cell import Cell
@@ -36,7 +37,7 @@ def main(data: Path) -> None:
         resources = ResourceSettings(threads=available_cores(), work_folder=folder)
         found = compare(ComparisonSettings(), files, Cell(seed=SEED), resources).measured
     results = {"documents": found["documents"], "rows": found["by_version"]}
-    publish("leaderboard", "anonymisers", results, shown)
+    publish("leaderboard", "docs/research/anonymisers.md", "leaderboard", results, shown)
 
 
 def versions(data: Path, folder: Path) -> ComparisonFiles:

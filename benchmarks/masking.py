@@ -10,7 +10,7 @@ Ours includes words, markers and counts; the peers of taggers only find spans.
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 from typing import Any
 
 import pycrfsuite
@@ -40,6 +40,7 @@ ADDED = (
     "see https://www.example.org/about and pay to GB82WEST12345698765432",
 )
 """One at the end of every tenth message, for presidio."""
+Spans = list[list[tuple[int, int, str]]]
 
 
 def run(small: bool) -> list[dict[str, Any]]:
@@ -48,12 +49,19 @@ def run(small: bool) -> list[dict[str, Any]]:
     return [allow_list(lines), crf(few), spacy_entities(few), presidio(few)]
 
 
-def _row(name: str, technique: Technique, peer: Any, lines: list[str]) -> dict[str, Any]:
-    def ours() -> None:
-        for _ in technique.mask(lines, "mask", MaskingTally(), with_spans=False):
-            pass
+def compared(name: str, technique: Technique, peer: Callable[[], object], lines: list[str]) -> dict[str, Any]:
+    """The row of a technique."""
+    return speed(name, sum(map(count_words, lines)), "words/s", lambda: masked(technique, lines), peer)
 
-    return speed(name, sum(map(count_words, lines)), "words/s", ours, peer)
+
+def masked(technique: Technique, lines: list[str]) -> list[str]:
+    """The lines masked by ours."""
+    return [text for text, _ in technique.mask(lines, "mask", MaskingTally(), with_spans=False)]
+
+
+def spans(tagger: Any, lines: list[str]) -> Spans:
+    """Entities that one of our taggers finds."""
+    return [[(span.start, span.end, span.label) for span in found] for _, found in tagger.tag(lines)]
 
 
 def allow_list(lines: list[str]) -> dict[str, Any]:
@@ -61,15 +69,11 @@ def allow_list(lines: list[str]) -> dict[str, Any]:
     technique = AllowList(kind="allow_list").build(None, 1)
     allowed, word = technique.allowed_words, re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
-    def keep_or_mask(match: re.Match[str]) -> str:
-        return match[0] if match[0].lower() in allowed else "[MASK]"
-
     def peer() -> list[str]:
-        return [word.sub(keep_or_mask, line) for line in lines]
+        return [word.sub(lambda match: match[0] if match[0].lower() in allowed else "[MASK]", line) for line in lines]
 
-    masked = [text for text, _ in technique.mask(lines, "mask", MaskingTally(), with_spans=False)]
-    check_same(masked, peer(), "allow list", 0.8)
-    return _row("allow list against a compiled regular expression and a set", technique, peer, lines)
+    check_same(masked(technique, lines), peer(), "allow list", 0.8)
+    return compared("allow list against a compiled regular expression and a set", technique, peer, lines)
 
 
 def crf(lines: list[str]) -> dict[str, Any]:
@@ -91,28 +95,28 @@ def crf(lines: list[str]) -> dict[str, Any]:
             if is_word and 1 - suite.marginal(OUTSIDE, index) >= settings.minimum_probability
         ]
 
+    def peer() -> list[list[tuple[int, int]]]:
+        return [words(line) for line in lines]
+
     ours = [[(start, end) for start, end, *_ in found] for found in tagger.tagged_words(lines)]
-    check_same(ours, [words(line) for line in lines], "conditional random field", 0.999)
+    check_same(ours, peer(), "conditional random field", 0.999)
     name = "conditional random field (ships) against CRFsuite's tagger"
-    return _row(name, TaggedEntities(tagger), lambda: [words(line) for line in lines], lines)
+    return compared(name, TaggedEntities(tagger), peer, lines)
 
 
 def spacy_entities(lines: list[str]) -> dict[str, Any]:
     """The same entities by ``nlp.pipe``."""
     tagger = SpacyModel(SpacyTagger(kind="spacy", model=SPACY_MODEL))
-    whole = spacy.load(SPACY_MODEL)
-    pipeline = spacy.load(SPACY_MODEL, exclude=[name for name in whole.pipe_names if name not in ("tok2vec", "ner")])
+    others = [name for name in spacy.load(SPACY_MODEL).pipe_names if name not in ("tok2vec", "ner")]
+    pipeline = spacy.load(SPACY_MODEL, exclude=others)
 
-    def peer() -> list[Any]:
+    def peer() -> Spans:
         documents = pipeline.pipe(lines, batch_size=BATCH)
         return [[(each.start_char, each.end_char, each.label_) for each in document.ents] for document in documents]
 
-    check_same(_spans(tagger.tag(lines)), peer(), "spaCy")
-    return _row("entities of spaCy against nlp.pipe with the recogniser alone", TaggedEntities(tagger), peer, lines)
-
-
-def _spans(tagged: Iterable[tuple[str, list[Any]]]) -> list[list[tuple[int, int, str]]]:
-    return [[(span.start, span.end, span.label) for span in spans] for _, spans in tagged]
+    check_same(spans(tagger, lines), peer(), "spaCy")
+    name = "entities of spaCy against nlp.pipe with the recogniser alone"
+    return compared(name, TaggedEntities(tagger), peer, lines)
 
 
 def presidio(lines: list[str]) -> dict[str, Any]:
@@ -122,17 +126,18 @@ def presidio(lines: list[str]) -> dict[str, Any]:
     settings = PresidioTagger(kind="presidio", model=SPACY_MODEL)
     tagger = PresidioModel(settings, threads=1)
     engine = {"nlp_engine_name": "spacy", "models": [{"lang_code": "en", "model_name": SPACY_MODEL}]}
-    stock = AnalyzerEngine(nlp_engine=NlpEngineProvider(nlp_configuration=engine).create_engine())
-    batches = BatchAnalyzerEngine(stock)
+    batches = BatchAnalyzerEngine(
+        AnalyzerEngine(nlp_engine=NlpEngineProvider(nlp_configuration=engine).create_engine())
+    )
 
-    def peer() -> list[list[tuple[int, int, str]]]:
+    def peer() -> Spans:
         found = batches.analyze_iterator(lines, "en", batch_size=BATCH, score_threshold=settings.minimum_score)
         return [[(each.start, each.end, each.entity_type) for each in results] for results in found]
 
-    def certain(side: list[list[tuple[int, int, str]]]) -> list[Any]:
-        return [[one for one in spans if one[2] in ("EMAIL_ADDRESS", "CREDIT_CARD")] for spans in side]
-
-    check_same(certain(_spans(tagger.tag(lines))), certain(peer()), "presidio")
-    return _row(
-        f"presidio against the stock BatchAnalyzerEngine, batches of {BATCH}", TaggedEntities(tagger), peer, lines
+    certain = ("EMAIL_ADDRESS", "CREDIT_CARD")
+    ours, theirs = (
+        [[one for one in of if one[2] in certain] for of in side] for side in (spans(tagger, lines), peer())
     )
+    check_same(ours, theirs, "presidio")
+    name = f"presidio against the stock BatchAnalyzerEngine, batches of {BATCH}"
+    return compared(name, TaggedEntities(tagger), peer, lines)

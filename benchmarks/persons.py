@@ -13,7 +13,8 @@ from typing import Any
 
 from scipy.stats import spearmanr
 
-from benchmarks.court import FILLED, PEERS, SEED, Version, masked, publish, published, ran, surrogates, tested
+from benchmarks.court import FILLED, PEERS, SEED, Version, masked, published, surrogates, tested
+from benchmarks.readme_tables import publish, ran
 from tasks.anonymisers.versions import RAW
 from tasks.persons.facts import Document, read_documents
 from tasks.persons.persons_command import PersonSettings, attacked, percent
@@ -43,7 +44,7 @@ def main(data: Path) -> None:
         "decisions": measured(decisions, names, versions),
         "posts": measured(posts, chosen, masked(posts, chosen, ("every_tagger", "documents", "presidio"))),
     }
-    publish("persons", "persons", found, tables)
+    publish("persons", "docs/research/persons.md", "persons", found, tables)
 
 
 def measured(documents: Sequence[Document], chosen: Collection[int], versions: Mapping[str, Version]) -> dict[str, Any]:

@@ -26,22 +26,18 @@ from tasks.results.tracking.tracking_store import cell_tags, locked_store
 def run(small: bool) -> list[dict[str, Any]]:
     records = [record(number) for number in range(20 if small else 1000)]
     with tempfile.TemporaryDirectory(prefix="palimpsest publishing ") as folder:
-        ours, peer = (_new_store(Path(folder) / side) for side in ("ours", "peer"))
-        publication.publish(records[:50], ours)
-        publish_by_client(records[:50], peer)
-        check_same(_contents(ours), _contents(peer), "tracking store")
         # The tables of a new store, which take MLflow seconds, are no cost of publishing.
-        sides: dict[str, Any] = {"ours": publication.publish, "peer": publish_by_client}
-        ready = {name: [_new_store(Path(folder) / f"{name}{number}") for number in range(2)] for name in sides}
-
-        def side(name: str) -> Any:
-            return lambda: sides[name](records, ready[name].pop())
-
+        ours, peer = ([new_store(Path(folder) / f"{side}{n}") for n in range(3)] for side in ("ours", "peer"))
+        publication.publish(records[:50], ours[0])
+        publish_by_client(records[:50], peer[0])
+        check_same(contents(ours.pop(0)), contents(peer.pop(0)), "tracking store")
+        both: Any = lambda: publication.publish(records, ours.pop()), lambda: publish_by_client(records, peer.pop())
         name = f"publishing {len(records):,} runs against MlflowClient.log_batch"
-        return [speed(name, len(records), "runs/s", side("ours"), side("peer"), rounds=2, clock=wall)]
+        return [speed(name, len(records), "runs/s", *both, rounds=2, clock=wall)]
 
 
-def _new_store(path: Path) -> TrackingSettings:
+def new_store(path: Path) -> TrackingSettings:
+    """An empty store with its tables."""
     settings = TrackingSettings(uri=f"sqlite:///{path}.db")
     with locked_store(settings):
         return settings
@@ -58,12 +54,8 @@ def publish_by_client(records: Sequence[RunRecord], settings: TrackingSettings) 
         metrics += [Metric(name, value, entry.measured_at, step) for (name, step), value in entry.curve.items()]
         parameters = [Param(name, value) for name, value in entry.parameters.items()]
         client.log_batch(run_id, metrics=metrics, params=parameters)
-        inputs = [
-            DatasetInput(
-                Dataset(data.name, data.digest, "local", "{}"), [InputTag("mlflow.data.context", data.context)]
-            )
-            for data in entry.inputs
-        ]
+        datasets = ((Dataset(data.name, data.digest, "local", "{}"), data.context) for data in entry.inputs)
+        inputs = [DatasetInput(data, [InputTag("mlflow.data.context", context)]) for data, context in datasets]
         client.log_inputs(run_id, datasets=inputs)
         client.set_terminated(run_id, end_time=entry.ended)
 
@@ -72,26 +64,23 @@ def record(number: int) -> RunRecord:
     """A made-up cell of an experiment."""
     cell = Cell("chat", "allow_list", "top_k", "minilm", number)
     key = f"{cell.path}#{number:012x}"
+    names = [f"{each.name}{end}" for each in measures_of(MLFLOW)[:21] for end in ("", "_low", "_high")]
+    steps = [(name, step * 10) for name in ("train_loss", "learning_rate") for step in range(25)]
     return RunRecord(
         cell=cell,
         key=key,
         tags={**cell_tags(cell, key), "dvc_stage": "evaluate", "commit": "0" * 40, "palimpsest.current": "true"},
         parameters={f"adapt.setting_{each}": str(each) for each in range(35)},
-        metrics={
-            name + end: float(number)
-            for name in [each.name for each in measures_of(MLFLOW)][:21]
-            for end in ("", "_low", "_high")
-        },
+        metrics=dict.fromkeys(names, float(number)),
         measured_at=1_000_000,
         inputs=[TrackedInput(f"data/{each}/{number // 9}", "0123456789", "training") for each in range(6)],
-        curve={(name, step * 10): 5.0 - step / 10 for name in ("train_loss", "learning_rate") for step in range(25)}
-        | {("valid_loss", step): 5.0 for step in (0, 250)},
+        curve={(name, step): 5.0 - step / 100 for name, step in (*steps, ("valid_loss", 0), ("valid_loss", 250))},
         started=1_000,
         ended=20_000,
     )
 
 
-def _contents(settings: TrackingSettings) -> list[tuple[Any, ...]]:
+def contents(settings: TrackingSettings) -> list[tuple[Any, ...]]:
     """The numbers, parameters and inputs of a store, by run."""
     with locked_store(settings) as store:
         return sorted(

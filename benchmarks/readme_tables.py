@@ -6,13 +6,16 @@ python -m benchmarks.readme_tables --results results   # store the run in this f
 
 import argparse
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.__main__ import stamp
+from benchmarks.frame import ROOT
 from benchmarks.stored_run import figure, store_run
 from benchmarks.threat_table import threat_table
 from dashboards.compare_detectors_command import between
+from tasks.records.stage_report import write_json
 from tasks.results.default_run import FULL, full_audit, read_run
 from tasks.results.grid import markdown, plain_grid
 from tasks.results.leakage import attacked
@@ -125,6 +128,30 @@ def with_table(page: str, name: str, table: str) -> str:
     if found is None:
         raise ValueError(f"The page needs the lines {begin!r} and {end!r} once each.")
     return found
+
+
+def publish(
+    name: str, page: str, block: str, measured: Mapping[str, Any], table: Callable[[Mapping[str, Any]], str]
+) -> None:
+    """Store numbers in ``benchmarks/results/NAME.json`` with four decimals, and write their table into a page."""
+    results = {**stamp(), **rounded(measured)}
+    write_json(ROOT / f"benchmarks/results/{name}.json", results)
+    path = ROOT / page
+    path.write_text(with_table(path.read_text(encoding="utf-8"), block, table(results)), encoding="utf-8")
+
+
+def rounded(figures: Any) -> Any:
+    """Figures with four decimals."""
+    if isinstance(figures, Mapping):
+        return {name: rounded(one) for name, one in figures.items()}
+    if isinstance(figures, list | tuple):
+        return [rounded(one) for one in figures]
+    return round(figures, 4) if isinstance(figures, float) else figures
+
+
+def ran(results: Mapping[str, Any]) -> str:
+    """The line below a table: date, commit and processor."""
+    return f"Run of {results['date']}, commit {results['commit']}, {results['machine']['processor']}."
 
 
 def pages(run: Mapping[str, Any], root: Path = Path()) -> dict[Path, str]:

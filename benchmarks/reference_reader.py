@@ -19,10 +19,10 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from benchmarks.readme_tables import rounded
 from tasks.audit.figure import share_figure
 from tasks.corpora.masked_text import DIRECT_IDENTIFIERS
 from tasks.corpora.words import word_spans
@@ -49,14 +49,12 @@ _GAP = re.compile(r"\n+|(?<=[.;:?!”])\s+(?=[A-Z“(])")
 _NO_END = re.compile(r"(?:^|[\s(“])(?:[A-Z]|Mr|Mrs|Ms|Dr|Art|nos?|v)\.$")
 
 
-@dataclass(frozen=True)
-class GoldLine:
-    """A line, and the identifiers in it."""
+class GoldLine(NamedTuple):
+    """A line, and the identifiers in it: start, end, and whether it identifies directly."""
 
     text: str
     document: str
     identifiers: Sequence[tuple[int, int, bool]]
-    """Start, end, and whether it identifies directly."""
 
 
 def main(data: Path) -> None:
@@ -94,10 +92,8 @@ def accuracy(reader: Technique, gold: Iterable[GoldLine]) -> dict[str, Any]:
     for (sort, part), hits in sorted(counts.items()):
         each = [own for own in hits.values() if own]
         figure = share_figure([*map(sum, each)], [*map(len, each)], "")
-        ends = [round(end, 4) for end in figure.interval] if figure.interval else None
-        value = None if figure.value is None else round(figure.value, 4)
-        own = {part: value, f"{part}_ci": ends, f"{part}_places": figure.places}
-        sized[sort] = {**sized.get(sort, {}), **own}
+        own = {part: figure.value, f"{part}_ci": figure.interval, f"{part}_places": figure.places}
+        sized.setdefault(sort, {}).update(rounded(own))
     return sized
 
 

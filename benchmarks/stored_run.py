@@ -18,17 +18,15 @@ from tasks.results.tables import number_text
 from tasks.results.tracking.run_record import made_up_fills
 
 _COLUMNS = (
-    *("unmasked_direct", "unmasked_quasi", "verbatim_lines", "reidentified", "reidentified_raw", "linked_mentions"),
-    *("found_by_second_fill",),
-    *("exposure", "exposure_unmasked", "membership_auc", "membership_tpr_1", "extracted"),
-    *("masked_fraction", "perplexity", "perplexity_known", "gap_closed_known"),
-    *("ratio_to_baseline1", "ratio_to_baseline1_known", "wer", "wer_masked", "wer_difference_to_oracle"),
-    *("wer_difference_to_pretrained", "wer_difference_to_no_language_model"),
-)
+    "unmasked_direct unmasked_quasi verbatim_lines reidentified reidentified_raw linked_mentions found_by_second_fill "
+    "exposure exposure_unmasked membership_auc membership_tpr_1 extracted masked_fraction perplexity perplexity_known "
+    "gap_closed_known ratio_to_baseline1 ratio_to_baseline1_known wer wer_masked wer_difference_to_oracle "
+    "wer_difference_to_pretrained wer_difference_to_no_language_model"
+).split()
 _FIELDS = (
-    *("dataset", "technique", "method", "filler", "seed", "filler_base", "signature", "oov_rate", "attackers"),
-    *("synthetic_speech", "perplexity", "perplexity_known"),
-)
+    "dataset technique method filler seed filler_base signature oov_rate attackers synthetic_speech perplexity "
+    "perplexity_known"
+).split()
 """Columns of every row."""
 
 
