@@ -92,17 +92,7 @@ CUT = {
     "sentences": perplexity("sentences"),
     "causal": perplexity("causal"),
     "rescore": rescore("ngram"),
-    "parquet": [
-        "mask",
-        "--technique",
-        "crf",
-        "--input",
-        "text.parquet",
-        "--output",
-        "out.parquet",
-        "--sidecar",
-        "out.jsonl",
-    ],
+    "parquet": "mask --technique crf --input text.parquet --output out.parquet --sidecar out.jsonl".split(),
     "fill": "fill --method unigram --input masked.parquet --output out.parquet --threads 1".split(),
     "audit": "audit --model sentences --base ngram --members text.txt --non-members mixed.txt".split(),
 }

@@ -53,10 +53,7 @@ BAD_TEXTS: dict[str, tuple[Files, str]] = {
     "with half a surrogate pair": (b"fine\n\xed\xa0\x80 Zebulon\n", "x: line 2: byte 1 (0xed) is not UTF-8"),
     "cut inside a character": (b"Zebulon \xe2\x82", "x: line 1: byte 9 (0xe2) is not UTF-8"),
     "that is binary": (bytes(range(1, 256)), "is not UTF-8"),
-    "that is compressed": (
-        gzip.compress(b"Zebulon\n"),
-        "is an archive or compressed, and one sentence",
-    ),
+    "that is compressed": (gzip.compress(b"Zebulon\n"), "is an archive or compressed, and one sentence"),
     "that is not there": (None, "'x' does not exist"),
     "that is a folder": ({"x/y": "Zebulon\n"}, "'x' is a folder"),
 }

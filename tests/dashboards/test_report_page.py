@@ -238,16 +238,11 @@ TOP_K = [{"filler": "minilm", "methods": ["top_k"]}]
         ({"baselines": [], "fills": TOP_K, "techniques": ["entity_tagger"]}, []),
         (FEW | {"fills": [{"methods": ["unigram"]}]}, []),
         (FEW | {"fills": [{"filler": name, "methods": ["top_1", "top_k"]} for name in ("minilm", "other")]}, []),
-        (
-            FEW | {"rescored_datasets": ["chat"]},
-            [
-                "A technique that tags names finds few of them",
-                "choosing among n-best lists of another recogniser",
-            ],
-        ),
+        (FEW | {"rescored_datasets": ["chat"]},
+            ["A technique that tags names finds few of them", "choosing among n-best lists of another recogniser"]),
     ],
     ids=["data sets and seeds", "no baselines", "no filler", "two fillers", "n-best lists"],
-)
+)  # fmt: skip
 def test_other_comparisons_have_a_page_too(tmp_path, changes, shown):
     text = render(make_experiment(tmp_path, **changes), "summarise").text
     assert [one for one in shown if one not in text] == []

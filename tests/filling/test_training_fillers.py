@@ -31,6 +31,14 @@ def body(tmp_path_factory):
     return save(BertModel(random_bert(TOKENIZER).config), TOKENIZER, tmp_path_factory.mktemp("body") / "body")
 
 
+def weights_of(name):
+    return AutoModelForMaskedLM.from_pretrained(name).state_dict()
+
+
+def equal(one, other):
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
 def test_a_head_is_trained_and_fills(folder, body):
     write("train.txt", ["red cat"] * 200)
     write("valid.txt", ["red cat"] * 2)
@@ -49,8 +57,7 @@ def test_a_head_is_trained_and_fills(folder, body):
 
 def test_a_model_that_has_a_head_is_copied(folder, bert):
     assert run("train-filler", model=bert, output="copy") == 0
-    copy, original = (AutoModelForMaskedLM.from_pretrained(name).state_dict() for name in ("copy", bert))
-    assert all((copy[name] == weight).all() for name, weight in original.items())
+    assert equal(weights_of(bert), weights_of("copy"))
 
 
 def test_masked_accuracy_of_a_model_that_knows_only_frequencies():
@@ -165,31 +172,6 @@ def test_a_base_that_is_gone_is_named_with_its_adapter(work, capsys):
     fill("top_1", **given)
 
 
-@pytest.mark.parametrize(
-    ("settings", "files", "message"),
-    [
-        (["lora={}"], {}, "lora needs generic text to train on; give --input"),
-        (["kind=masked_lm", "model=llama"], {}, "is no masked language model"),
-        ([], {"model": "gguf"}, "palimpsest train-filler --set gguf_file=model.gguf"),
-        (["lora.target_modules=[nope]"], {"input": "text.txt"}, "name the layers in target"),
-        (
-            ["lora.target_modules=[q_proj, lm_head]"],
-            {"input": "text.txt"},
-            "llama': layer 'lm_head' has its weight in common with another layer (tied embeddings), so an update of "
-            "it alone cannot be added to the weights; leave it out of target_modules",
-        ),
-        (["lora={}"], {"input": "marked.txt"}, "no line without markers"),
-    ],
-)
-def test_wrong_options_are_one_line(folder, capsys, llama, settings, files, message):
-    Path("llama").symlink_to(llama)
-    Path("gguf").mkdir()
-    Path("gguf/model.gguf").touch()
-    write("text.txt", ["the red cat"])
-    write("marked.txt", ["the [MASK] cat"])
-    assert message in refused(capsys, "train-filler", *settings, **{"model": "llama"} | files)
-
-
 def test_an_update_of_a_shared_weight_from_elsewhere_is_refused(tmp_path, llama):
     configuration = LoraConfig(target_modules=["lm_head"], task_type="CAUSAL_LM")
     get_peft_model(AutoModelForCausalLM.from_pretrained(llama), configuration).save_pretrained(tmp_path / "a")
@@ -213,14 +195,6 @@ def tune(base, output, *settings, **options):
     return report()["measured"]
 
 
-def weights_of(name):
-    return AutoModelForMaskedLM.from_pretrained(name).state_dict()
-
-
-def equal(one, other):
-    return all(torch.equal(one[name], other[name]) for name in one)
-
-
 @pytest.fixture
 def corpus(folder):
     """160 sentences without marker and 40 with one."""
@@ -232,16 +206,14 @@ def text_of(masked, **values):
     def no_fill():
         raise AssertionError("nothing is to be filled")
 
-    return tuning_text(
-        masked, MaskedLanguageModelTuning(kind="masked_lm", **{"minimum_sentences": 1, **values}), no_fill
-    )
+    settings = MaskedLanguageModelTuning(kind="masked_lm", **{"minimum_sentences": 1, **values})
+    return tuning_text(masked, settings, no_fill)
 
 
 def test_unmasked_text_is_every_sentence_without_marker_that_is_not_held_out():
     masked = [f"line {number}" if number % 2 else f"[MASK] {number}" for number in range(100)] + ["", "a [\\MASK] b"]
-    text, seed, more = (
-        text_of(masked, **{"held_out_share": 0.2} | changes) for changes in ({}, {"seed": 7}, {"held_out_share": 0.4})
-    )
+    shares = {"held_out_share": 0.2}, {"held_out_share": 0.2, "seed": 7}, {"held_out_share": 0.4}
+    text, seed, more = (text_of(masked, **share) for share in shares)
     assert text.measured == {
         "corpus_sentences": 101,
         "held_out_sentences": 20,
@@ -308,8 +280,7 @@ def test_a_masked_filler_learns_the_domain_and_leaves_its_base_and_a_second_roun
 
 
 def test_a_causal_filler_is_tuned_with_lora_round_after_round(folder, llama, capsys):
-    sentences = ["the red cat sat on the mat", "Tom ran to the red house", "Ann saw the dog in Paris"] * 30
-    write("masked.txt", different([*sentences, *["Ann [MASK]"] * 10]))
+    write("masked.txt", different([*SENTENCES * 30, *["Ann [MASK]"] * 10]))
     lora = ["steps=25", "batch_sentences=6", "learning_rate=0.02", "dropout=0.0"]
     first = tune(llama, "llama_tuned", *lora)
     second = tune("llama_tuned", "llama_tuned_round_2", *lora, "merge=false")
@@ -343,27 +314,46 @@ def test_a_causal_filler_is_not_tuned_on_strings_like_markers_and_says_so(folder
     assert "19 of 19 lines have markers, or strings that look like them" in said
 
 
+TRAIN, TUNE = ("train-filler", {"model": "llama"}), ("tune-filler", {"base": "bert", "input": "masked.txt"})
+TIED = (
+    "llama': layer 'lm_head' has its weight in common with another layer (tied embeddings), so an update of it alone "
+    "cannot be added to the weights; leave it out of target_modules"
+)
+
+
 @pytest.mark.parametrize(
-    ("settings", "files", "message"),
+    ("command", "settings", "files", "message"),
     [
-        ([], {"input": "signs.txt"}, "none of the 15 held-out sentences has a word to guess"),
-        ([], {"base": "./absent"}, "'./absent' does not exist"),
-        ([], {"base": "body"}, "has no masked-LM head"),
-        (["kind=causal_lm"], {}, "kind is 'causal_lm', but base"),
-        (["target_modules=[nope]"], {"base": "llama"}, "name the layers in target_modules"),
-        (["text=filled"], {}, "needs a method that fills"),
-        (["method.kind=top_1"], {}, "text 'unmasked' fills nothing"),
-        (["learning_rate=1.0e+30"], {}, "loss is not a number"),
-        ([], {"output": "bert"}, "which is read; its content would be lost"),
+        (TRAIN, ["lora={}"], {}, "lora needs generic text to train on; give --input"),
+        (TRAIN, ["kind=masked_lm", "model=llama"], {}, "is no masked language model"),
+        (TRAIN, [], {"model": "gguf"}, "palimpsest train-filler --set gguf_file=model.gguf"),
+        (TRAIN, ["lora.target_modules=[nope]"], {"input": "text.txt"}, "name the layers in target"),
+        (TRAIN, ["lora.target_modules=[q_proj, lm_head]"], {"input": "text.txt"}, TIED),
+        (TRAIN, ["lora={}"], {"input": "marked.txt"}, "no line without markers"),
+        (TUNE, [], {"input": "signs.txt"}, "none of the 15 held-out sentences has a word to guess"),
+        (TUNE, [], {"base": "./absent"}, "'./absent' does not exist"),
+        (TUNE, [], {"base": "body"}, "has no masked-LM head"),
+        (TUNE, ["kind=causal_lm"], {}, "kind is 'causal_lm', but base"),
+        (TUNE, ["target_modules=[nope]"], {"base": "llama"}, "name the layers in target_modules"),
+        (TUNE, ["text=filled"], {}, "needs a method that fills"),
+        (TUNE, ["method.kind=top_1"], {}, "text 'unmasked' fills nothing"),
+        (TUNE, ["learning_rate=1.0e+30"], {}, "loss is not a number"),
+        (TUNE, [], {"output": "bert"}, "which is read; its content would be lost"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, bert, llama, capsys, settings, files, message):
-    for name, place in (("bert", bert), ("llama", llama)):
+def test_what_is_wrong_is_one_line_and_nothing_is_written(
+    corpus, bert, llama, body, capsys, command, settings, files, message
+):
+    for name, place in (("bert", bert), ("llama", llama), ("body", body)):
         Path(name).symlink_to(place)
-    save(BertModel(random_bert(word_piece_tokenizer()).config), word_piece_tokenizer(), Path("body"))
+    Path("gguf").mkdir()
+    Path("gguf/model.gguf").touch()
+    write("text.txt", ["the red cat"])
+    write("marked.txt", ["the [MASK] cat"])
     write("signs.txt", different([", ."] * 300))
-    given = {"base": "bert", "input": "masked.txt"} | files
-    assert message in refused(capsys, "tune-filler", "minimum_sentences=10", *settings, **given)
+    name, given = command
+    fewest = ["minimum_sentences=10"] * (command is TUNE)
+    assert message in refused(capsys, name, *fewest, *settings, **given | files)
 
 
 def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters():

@@ -42,13 +42,11 @@ def hold_nan():
     [
         (lose_the_mask_token, ["has no mask token", "take one such as 'bert-base-uncased'"]),
         (partial(change, "config.json", is_decoder=True), ["is_decoder in config.json"]),
-        (
-            lambda: BertModel(random_bert(WORD_PIECES).config).save_pretrained("filler"),
-            ["has no masked-LM head", "'palimpsest train-filler' (train_head)"],
-        ),
+        (lambda: BertModel(random_bert(WORD_PIECES).config).save_pretrained("filler"),
+            ["has no masked-LM head", "'palimpsest train-filler' (train_head)"]),
         (hold_nan, ["its weights are damaged: fetch the model again"]),
     ],
-)
+)  # fmt: skip
 def test_a_model_that_cannot_be_used_is_one_line(folder, bert, capsys, damage, messages):
     shutil.copytree(bert, "filler")
     damage()

@@ -229,17 +229,14 @@ def test_transformers_loads_what_was_adapted_from_python(folder, tmp_path, marke
         ("ngram", ["ngram.generic_weight=1.5"], "generic_weight: Input should be"),
         ("ngram", ["adaptation.learning_rate=0.1"], "adaptation: unknown key; allowed: kind, ngram"),
         ("ngram", ["causal_lm.adaptation.lora=null"], "causal_lm: unknown key"),
-        (
-            "transformer",
-            ["resources.checkpoint_steps=-1"],
-            "steps: Input should be greater than or equal to 0 (got -1)",
-        ),
+        ("transformer", ["resources.checkpoint_steps=-1"],
+            "steps: Input should be greater than or equal to 0 (got -1)"),
         ("transformer", ["resources.devices=5000"], "devices is 5000 and this machine has"),
         ("transformer", ["resources.nodes=2"], "nodes is 2: start the command on each machine with torchrun"),
         ("transformer", ["resources.resume_from=nowhere.json"], "checkpoint 'nowhere.json' is missing"),
         ("transformer", ["adaptation.learning_rate=1e30", *PRECISE[2:]], "training loss is not a number at step"),
     ],
-)
+)  # fmt: skip
 def test_a_setting_that_cannot_be_is_refused_in_one_line(folder, tmp_path, capsys, model, options, said):
     work = [f"resources.work_folder={tmp_path / 'work'}"] if model == "transformer" else []
     assert adapt(folder / model, folder / "private.txt", tmp_path / "model", *settings(*options, *work)) == 1

@@ -130,13 +130,10 @@ def test_places_by_hand():
         ("ngram plain", [f"ngram.{CODES}", "ngram.generic_weight=0.5"], "languages.weight or --valid"),
         ("transformer plain", [f"transformer.{CODES}"], "languages.weight or --valid"),
         ("transformer plain", [f"transformer.{CODES}", "adaptation.private.epsilon=8"], "epsilon does not cover"),
-        (
-            "learned",
-            ["adaptation.private.epsilon=8"],
-            "Gradients are clipped line by line only with 'learned' positions",
-        ),
+        ("learned", ["adaptation.private.epsilon=8"],
+            "Gradients are clipped line by line only with 'learned' positions"),
     ],
-)
+)  # fmt: skip
 def test_refusals(folder, capsys, model, values, said):
     assert adapt(folder, model, *values) == 1
     assert said in capsys.readouterr().err

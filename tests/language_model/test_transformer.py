@@ -4,39 +4,12 @@ import pytest
 import torch
 from torch.nn import functional
 
+from benchmarks.language_model import Size, peer_of
 from tasks.errors import ModelError
 from tasks.language_model.transformer import chunked_cross_entropy as module
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_cross_entropy, chunked_log_probabilities
 from tasks.language_model.transformer.model import load_model, save_model
 from tasks.language_model.transformer.processor_products import EXACT_WORDS, blockwise_log_probabilities
-from tasks.torch_setup import stand_in_for_torchaudio_extension
-
-
-def as_gpt2(model):
-    """The same weights as a Hugging Face GPT-2."""
-    stand_in_for_torchaudio_extension()
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    own = model.architecture
-    sizes = {"n_positions": own.maximum_tokens, "n_embd": own.width, "n_layer": own.layers, "n_head": own.heads}
-    peer = GPT2LMHeadModel(
-        GPT2Config(vocab_size=model.embedding.num_embeddings, **sizes, bos_token_id=2, eos_token_id=3)
-    )
-    names = {
-        "attention_norm": "ln_1", "attention_input": "attn.c_attn", "attention_output": "attn.c_proj",
-        "feed_forward_norm": "ln_2", "feed_forward_input": "mlp.c_fc", "feed_forward_output": "mlp.c_proj",
-    }  # fmt: skip
-    weights = {"transformer.wte.weight": model.embedding.weight, "transformer.wpe.weight": model.positions.weight}
-    for name, parameter in model.final_norm.named_parameters():
-        weights[f"transformer.ln_f.{name}"] = parameter
-    for index, block in enumerate(model.blocks):
-        for name, parameter in block.named_parameters():
-            part, kind = name.split(".")
-            # GPT-2 keeps its matrices transposed.
-            tensor = parameter.t() if parameter.dim() == 2 else parameter
-            weights[f"transformer.h.{index}.{names[part]}.{kind}"] = tensor
-    peer.load_state_dict({name: tensor.detach().clone() for name, tensor in weights.items()}, strict=False)
-    return peer.eval()
 
 
 def test_scores_and_gradients_equal_those_of_gpt2_with_the_same_weights(small_model):
@@ -46,7 +19,8 @@ def test_scores_and_gradients_equal_those_of_gpt2_with_the_same_weights(small_mo
         for parameter in model.parameters():
             parameter += 0.2 * torch.randn(parameter.shape, generator=generator)
     tokens = torch.randint(0, model.embedding.num_embeddings, (3, 12), generator=torch.Generator().manual_seed(1))
-    peer = as_gpt2(model.eval())
+    size = Size(model.embedding.num_embeddings, 16, layers=2, heads=2, maximum_tokens=12)
+    peer = peer_of(size, model.eval()).eval()
     ours, theirs = model.logits(tokens), peer(tokens).logits
     torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
     (ours**2).mean().backward()
@@ -138,15 +112,12 @@ NEXT_FORMAT = b'{"format": 9, "kind": "transformer", "architecture": {}, "vocabu
         ("settings.json", None, r"holds no 'settings.json'"),
         ("settings.json", lambda content: b"{", "is not JSON"),
         ("settings.json", lambda content: b"{}", "of kind None"),
-        (
-            "settings.json",
-            lambda content: b'{"kind": "transformer"}',
-            "lacks architecture, format, vocabulary, weights",
-        ),
+        ("settings.json", lambda content: b'{"kind": "transformer"}',
+            "lacks architecture, format, vocabulary, weights"),
         ("settings.json", lambda content: NEXT_FORMAT, "format 9"),
         ("settings.json", lambda content: b'{"kind": "ngram"}', r"is of kind 'ngram'; give one of kind 'transformer'"),
     ],
-)
+)  # fmt: skip
 def test_what_is_damaged_or_no_model_is_refused(folder, name, change, message):
     content = (folder / name).read_bytes()
     (folder / name).unlink()

@@ -139,12 +139,10 @@ def test_a_language_model_is_asked_once_and_replayed_without_it(tmp_path, endpoi
         ("--answers NEW --set endpoint.url=ftp://x", "'ftp://x' is no address"),
         ("--answers NEW --set endpoint.url=http://me:key@127.0.0.1/v1", "address with a key in it"),
         ("--answers NEW --set endpoint.url=http://127.0.0.1:9/v1", "does not answer"),
-        (
-            "--answers NEW --set endpoint.url=http://a.example/v1 --set endpoint.prompts=TEXT",
-            "would be sent to 'a.example'",
-        ),
+        ("--answers NEW --set endpoint.url=http://a.example/v1 --set endpoint.prompts=TEXT",
+            "would be sent to 'a.example'"),
     ],
-)
+)  # fmt: skip
 def test_refusals(tmp_path, monkeypatch, options, error):
     monkeypatch.chdir(tmp_path)
     write_records(tmp_path / "TEXT", [*MIXED, *ENGLISH, *SPANISH])

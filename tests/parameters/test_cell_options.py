@@ -46,12 +46,10 @@ def test_labels_stay_labels(project):
     [
         ("adapt --cell chat-orcale-1", "(did you mean 'chat-oracle-1'?)"),
         ("fill --cell chat-oracle-1", "--cell 'chat-oracle-1' is no cell of this step in cells.yaml"),
-        (
-            "corpora --cell dataset=chat --name generic --params params.yaml --output o",
-            "no label 'dataset'; allowed: none",
-        ),
+        ("corpora --cell dataset=chat --name generic --params params.yaml --output o",
+            "no label 'dataset'; allowed: none"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_key_is_one_line(project, capsys, words, message):
     assert main(words.split()) == 1
     error = capsys.readouterr().err

@@ -210,8 +210,7 @@ def test_the_command_writes_a_model_that_has_forgotten(known, tmp_path, run):
 
 
 @pytest.mark.parametrize(
-    ("kind", "values"),
-    [("negative_preference", ["steps=[3]"]), ("contrasting_expert", ["steps=5", "strengths=[0.5]"])],
+    ("kind", "values"), [("negative_preference", ["steps=[3]"]), ("contrasting_expert", ["steps=5", "strengths=[0.5]"])]
 )
 def test_the_command_forgets_with_a_causal_model_and_writes_it(tmp_path, run, kind, values):
     tokenizer = causal_tokenizer()
