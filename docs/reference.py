@@ -231,9 +231,9 @@ def _benchmarks() -> str:
     make bench
 
 A row compares one step with another program that does the same work. Both are measured in one run on one machine, in
-turns, and their outputs are compared first. A ratio above 1 means that palimpsest is faster, or that it needs as many
-times the memory. Peers run as a careful user configures them: in batches, sorted by length, without parts that the work
-does not need. ONNX Runtime, ctranslate2, llama.cpp and vLLM are not compared.
+turns, and their outputs are compared first. A ratio above 1 means that palimpsest is faster. Peers run as a careful
+user configures them: in batches, sorted by length, without parts that the work does not need. ONNX Runtime,
+ctranslate2, llama.cpp and vLLM are not compared.
 """
     rows = json.loads(_read("benchmarks/results/latest.json"))
     machines = {f"{row['machine']['processor']}, {row['machine']['cores']} cores" for row in rows}
