@@ -1,7 +1,7 @@
 # Two commands do everything: `make demo` and `make test`. Each installs what is missing first.
 # All paths are relative, so the checkout may lie anywhere, also where a path holds a space.
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3.14 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 EXTRAS := experiment,cluster,development,shared,synthesis
@@ -105,7 +105,7 @@ install: $(INSTALLED)
 # The stamp is written last, so an interrupted installation is taken up again. pip would compile modules one after
 # the other; all cores do, but for tests and models that nobody imports. Some files are of another Python: no matter.
 $(INSTALLED): pyproject.toml constraints.txt requirements-models.txt
-	@"$(PYTHON)" -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else f"palimpsest: error: Python 3.11, 3.12 or 3.13 is needed, this is {sys.version.split()[0]}; name one with make PYTHON=/path/to/python3.11")'
+	@"$(PYTHON)" -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 15) else f"palimpsest: error: Python 3.11 to 3.14 is needed, this is {sys.version.split()[0]}; name one with make PYTHON=/path/to/python3.11")'
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(BIN)/..
 	@echo "Installing the pinned dependencies into $(dir $(BIN)) (two to three minutes) ..."
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"

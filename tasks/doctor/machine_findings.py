@@ -12,7 +12,7 @@ from tasks.doctor.finding import Finding, bytes_text
 from tasks.parameters.parameter_file import Parameters
 from tasks.threads import available_cores
 
-_PYTHONS = ((3, 11), (3, 12), (3, 13))
+_PYTHONS = ((3, 11), (3, 12), (3, 13), (3, 14))
 
 
 def machine_findings(parameters: Parameters, root: Path) -> list[Finding]:
@@ -20,7 +20,7 @@ def machine_findings(parameters: Parameters, root: Path) -> list[Finding]:
     python = ".".join(map(str, sys.version_info[:3]))
     git, dvc = shutil.which("git"), importlib.util.find_spec("dvc")
     found = [
-        _finding("Python", python, suffices=sys.version_info[:2] in _PYTHONS, remedy="install Python 3.11 to 3.13"),
+        _finding("Python", python, suffices=sys.version_info[:2] in _PYTHONS, remedy="install Python 3.11 to 3.14"),
         _finding("git", git or "not installed", suffices=bool(git), remedy="install git"),
         _finding("DVC", "installed" if dvc else "not installed", suffices=bool(dvc), remedy="run 'make install'"),
     ]

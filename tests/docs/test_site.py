@@ -16,9 +16,9 @@ from tasks.parameters.parameter_file import Parameters
 ROOT = Path(__file__).parents[2]
 PLACES = re.compile(r"`((?:tasks|flows|dashboards|tests|benchmarks|profiles|docs)/[\w./-]+)`")
 QUESTIONS = [
-    ("which operating systems", "how-to/install.html", "Linux and macOS with Python 3.11, 3.12 or 3.13"),
+    ("which operating systems", "how-to/install.html", "Linux and macOS with Python 3.11, 3.12, 3.13 or 3.14"),
     ("installation on a GPU", "how-to/gpu.html", "CUDA build"),
-    ("Docker", "how-to/install.html", "An image needs Python 3.11 to 3.13"),
+    ("Docker", "how-to/install.html", "The image has no private text"),
     ("installation without make", "how-to/install.html", "pip install -c constraints.txt"),
     ("installation into an existing environment", "how-to/install.html", "Existing environment"),
     ("a model of the hub as filler in an experiment", "how-to/hub-models.html", "model: bert-base-uncased"),
