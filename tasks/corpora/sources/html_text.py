@@ -56,7 +56,9 @@ class _HtmlText(HTMLParser):
 def text_of_html(text: str, *, marks_quotes: bool = False) -> str:
     """The lines that HTML shows; ``marks_quotes``: those of a ``blockquote`` as in plain text."""
     reader = _HtmlText(_QUOTE if marks_quotes else "")
-    reader.feed(text.replace("<![", "<!"))  # Outlook's form is a comment to browsers, but an error to Python
+    text = text.replace("<![", "<!")  # Outlook's form is a comment to browsers, but an error to Python
+    whole, end, rest = text.rpartition(">")
+    reader.feed(whole + end + rest.replace("<", "&lt;"))  # newer Pythons drop the text of a tag that never ends
     reader.close()
     reader.end_line("p")
     return "\n".join(reader.lines)
