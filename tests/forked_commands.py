@@ -12,12 +12,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryFile
+from threading import Lock
 from typing import Any
 
 import pytest
 
 from flows.stages.warm_server import OF_DVC
 from tasks.cli import load_command, main
+
+FORKS = Lock()
+"""filelock refuses to fork while another thread does."""
 
 
 def palimpsest(folder: Path, *arguments: str) -> CompletedProcess[str]:
@@ -80,7 +84,8 @@ def run_dvc(arguments: tuple[str, ...]) -> int:
 def forked(command: Callable[[], int], folder: Path, environment: Mapping[str, str]) -> CompletedProcess[str]:
     """The exit status and what was written to both streams."""
     with TemporaryFile() as output, TemporaryFile() as errors:
-        child = os.fork()
+        with FORKS:
+            child = os.fork()
         if child == 0:
             status = 70
             try:
