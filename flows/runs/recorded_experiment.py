@@ -14,13 +14,20 @@ from tasks.errors import StageError
 
 
 def check_recordable(folder: Path) -> None:
-    """Raise ``StageError`` if an experiment could not be recorded: no git, no repository or no commit to start from."""
+    """Raise ``StageError`` if no experiment can be recorded: no git, no commit to start from, or no user name."""
     if shutil.which("git") is None:
         raise StageError("--set records a DVC experiment, which needs git; install git, or edit params.yaml")
     if subprocess.run(["git", "rev-parse", "--verify", "--quiet", "HEAD"], cwd=folder, capture_output=True).returncode:
         raise StageError(
             "--set records a DVC experiment on a git commit, and there is none yet; commit the project "
             "('git add -A && git commit'), or edit params.yaml"
+        )
+    # As DVC asks: by configuration or environment, without a guess from the machine's name.
+    identity = ["git", "-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT"]
+    if subprocess.run(identity, cwd=folder, capture_output=True).returncode:
+        raise StageError(
+            "--set records a DVC experiment as a git commit, and git does not know your name; "
+            "'git config user.name NAME' and 'git config user.email ADDRESS' say it"
         )
 
 

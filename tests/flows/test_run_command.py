@@ -1,6 +1,7 @@
 """``palimpsest run`` as users start it: real Prefect flows on a small graph."""
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -182,11 +183,14 @@ def test_after_dvc_repro_there_is_nothing_to_run_and_results_are_shown(finished:
     assert finished.read("results/summary.md").strip() not in partly.stdout
 
 
-def test_what_is_wrong_is_one_line_before_anything_starts(finished: Project) -> None:
+def test_what_is_wrong_is_one_line_before_anything_starts(finished: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     before = finished.read("params.yaml")
     no_commit = "--set records a DVC experiment on a git commit, and there is none yet"
     refused_in_one_line(finished.command("run", "--set", "filling.top_k.k=20"), no_commit)
     finished.git("commit", "--quiet", "--allow-empty", "-m", "start")
+    with monkeypatch.context() as without_name:
+        without_name.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        refused_in_one_line(finished.command("run", "--set", "filling.top_k.k=20"), "git does not know your name")
     for arguments, said in [
         (["run", "--jobs", "0"], "jobs: Input should be greater than or equal to 1 (got 0)"),
         (["run", "fil"], "no stage matches 'fil' (did you mean 'fill'?)"),
