@@ -47,6 +47,7 @@ def run(options: AddOptions) -> int:
         if name not in known:
             example = f"{Path(name).name.split('.')[0]}: {{kind: files, source: {name}}}"
             print(f"Next, in params.yaml: '{example}' under corpora, and its name in compare.datasets.")
+            print("Recordings have their place under speech.corpora instead (docs/speech.md).")
     return 0
 
 

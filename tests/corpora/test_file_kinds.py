@@ -218,7 +218,7 @@ KINDS = [
     ("a.jsonl", '{"conversations": [{"from": "human", "value": "One."}, {"from": "gpt", "value": "Two."}]}\n',
         [["One.", "Two."]], {}),
     ("a.xlsx", workbook([["Id", "Body"], [1, "One."], [None, None], [2, 7], [3, "=1+1"]], [["x"], ["hidden"]]),
-        [["One."], ["7"], [""]], {"sheets": 1}),
+        [["One."], ["7"], [""]], {"sheets_without_the_text": 1}),
     ("a.csv", workbook([["text"], ["One."]]), [["One."]], {}),
     ("a.arrow", arrow(text=["One.", "Two."], n=[1, 2]), ONE_TWO, {}),
     ("a.arrow", arrow(messages=[[{"content": "One."}, {"content": "Two."}]]), [["One.", "Two."]], {}),
@@ -283,6 +283,13 @@ def test_folders_of_other_programs_are_read_as_wholes(tmp_path):
     source = detected(tmp_path / "h", "note").open()
     found = {document.part: document.texts for part in source.parts for document in source.documents(part)}
     assert found == {"train": ["train"], "valid": ["validation"], "test": ["test"]}
+
+
+def test_an_empty_text_is_counted_when_texts_are_split(tmp_path):
+    (tmp_path / "a.csv").write_text('id,body\n1,"He came home late. She had left."\n2,\n3," \n"\n')
+    settings = detected(tmp_path / "a.csv").model_copy(update={"split": True})
+    texts = [text for document in settings.open().documents() for text in document.texts]
+    assert texts == ["He came home late.", "She had left.", "", ""]
 
 
 def test_few_documents_are_divided_and_a_field_is_named_in_any_depth(tmp_path):

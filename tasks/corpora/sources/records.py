@@ -94,7 +94,7 @@ def excel_rows(file: GivenFile) -> Records:
     for sheet, number, row in _excel_cells(file):
         if sheet not in headers:
             headers[sheet] = row
-            file.left_out["sheets"] += file.text_field not in row
+            file.left_out["sheets_without_the_text"] += file.text_field not in row
         elif file.text_field in headers[sheet]:
             yield f"sheet {sheet}, row {number}", dict(zip(headers[sheet], row, strict=False))
 

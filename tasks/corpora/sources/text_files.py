@@ -65,12 +65,12 @@ _SENTENCES = ("mail", "html", "markdown", "docx", "pdf")
 
 def endings_of(paths: Iterable[str]) -> list[str]:
     """The endings of file names, each once, in order."""
-    return sorted({Path(path).suffix or "names without one" for path in paths})
+    return sorted({Path(path).suffix or "no ending" for path in paths})
 
 
 def files_left_out(paths: Sequence[str]) -> str:
     """A warning about files that are not read."""
-    return f"{len(paths)} files are left out, for their names end in {', '.join(endings_of(paths))}"
+    return f"not read, by the endings of names: {len(paths)} files ({', '.join(endings_of(paths))})"
 
 
 class FilesCorpus(CorpusSettings):
@@ -182,7 +182,8 @@ class TextFiles(Source):
 
         def sentences_of(some: Iterable[Unit]) -> list[str]:
             texts = [text for unit in some for text in unit.texts]
-            return [sentence for text in texts for sentence in split_sentences(text)] if splits else texts
+            # An empty text stays one, so that it is counted.
+            return [sentence for text in texts for sentence in split_sentences(text) or [""]] if splits else texts
 
         whole = settings.documents == "files" and not self.labelled and file.form != "mail"
         if whole and settings.document_field is None:
