@@ -47,7 +47,7 @@ class TryOptions(OwnTextOptions):
 
 def run(options: TryOptions) -> None:
     """Read, mask, fill, and write the page."""
-    from tasks.corpora.division import normalise
+    from tasks.corpora.division import EMPTY, normalise
     from tasks.corpora.languages import language_shares
     from tasks.corpora.sources.text_files import files_left_out
     from tasks.files.atomic_file import atomic_writer
@@ -59,7 +59,9 @@ def run(options: TryOptions) -> None:
         for document in (one for part in source.parts for one in source.documents(part)):
             left_out.update(document.left_out)
             guessed.update(document.guessed)
-            sentences += filter(None, map(normalise, document.texts))
+            texts = [normalise(text) for text in document.texts]
+            left_out[EMPTY] += texts.count("")
+            sentences += filter(None, texts)
             if len(sentences) >= _SENTENCES:
                 break
     del sentences[_SENTENCES:]
@@ -81,6 +83,7 @@ def run(options: TryOptions) -> None:
 def _previewed(name: str, sentences: Sequence[str]) -> "Previewed":
     """One technique on all sentences, and each fill of the shown ones."""
     import palimpsest
+    from tasks.corpora.masked_text import MASK
     from tasks.masking.preview import PreviewCounts, Previewed, preview_lines
     from tasks.masking.techniques import AnyTechnique, settings_named
     from tasks.settings.checks import check_settings
@@ -100,7 +103,8 @@ def _previewed(name: str, sentences: Sequence[str]) -> "Previewed":
             for line, filled in zip(chosen, palimpsest.fill(masked, method), strict=True):
                 fills[line.number].append((method.replace("_", "-"), filled))
     share = counts.masked_fraction or 0.0
-    classes = ", ".join(f"{label} {number:,}" for label, number in counts.labels.most_common(4))
+    most = counts.labels.most_common(4)
+    classes = ", ".join(f"{'no class' if label == MASK else label} {number:,}" for label, number in most)
     print(f"{name:<15} masks {share:6.1%} of {counts.words:,} words ({classes or 'none'})")
     for warning in masked.warnings:
         print(f"palimpsest: warning: {name}: {warning}", file=sys.stderr)

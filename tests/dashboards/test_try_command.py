@@ -20,6 +20,8 @@ def test_a_text_is_masked_and_filled_on_a_page_for_its_owner_alone(tmp_path, mon
 
     said = capsys.readouterr()
     assert "The first 3 sentences; language: " in said.out
+    assert "left out: 1 empty." in said.out
+    assert "(no class " in said.out
     page = (tmp_path / "try.html").read_text(encoding="utf-8")
     assert stat.S_IMODE((tmp_path / "try.html").stat().st_mode) == 0o600
     for technique in ("allow_list", "crf", "word_classifier"):

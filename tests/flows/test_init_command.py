@@ -135,7 +135,7 @@ def test_a_table_is_read_by_named_columns_and_files_left_out_are_counted(clone, 
     assert main(["init", "tickets", str(folder), "--text-field", "description", "--document-field", "case"]) == 0
     said = capsys.readouterr().out
     assert "120 different sentences in 30 documents" in said
-    assert "not read, by the endings of names: 1 files (.png)" in said
+    assert "1 files are left out by the ending of their names: .png" in said
 
 
 YAML_NAMES = ("2024", "no", "1e5", "null", "0x1F", "On")

@@ -70,7 +70,7 @@ def endings_of(paths: Iterable[str]) -> list[str]:
 
 def files_left_out(paths: Sequence[str]) -> str:
     """A warning about files that are not read."""
-    return f"not read, by the endings of names: {len(paths)} files ({', '.join(endings_of(paths))})"
+    return f"{len(paths)} files are left out by the ending of their names: {', '.join(endings_of(paths))}"
 
 
 class FilesCorpus(CorpusSettings):
