@@ -41,9 +41,11 @@ def bound_lines(reading: Reading) -> list[str]:
     elif said["needed"] is None:
         found.append(f"no number of lines reaches the limit of {reading.limit:g} (release.unmasked_direct)")
     else:
+        # Lines with several identifiers take more lines, and none was read.
+        least = "" if said["lines"] else "at least "
         found.append(
-            f"{said['needed']:,} more lines reach the limit of {reading.limit:g} (release.unmasked_direct), if none of "
-            "them has an unmasked direct identifier"
+            f"{least}{said['needed']:,} more lines reach the limit of {reading.limit:g} (release.unmasked_direct), "
+            "if none of them has an unmasked direct identifier"
         )
     return found
 

@@ -71,7 +71,7 @@ class AppliedText:
         if private:
             raise ParameterError(
                 f"The files have fields that are not filled: {', '.join(private)}. Take those that say who somebody is "
-                f"out of your file, and apply again. Name the others: --public-field {private[0]}"
+                "out of your file, and apply again. Name each of the others: --public-field FIELD"
             )
 
     def check(self, cell: str, state: str) -> None:

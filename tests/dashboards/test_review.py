@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from system_browser import system_chromium
 
 from dashboards.review.server import make_app
+from dashboards.review.status import bound_lines
 from dashboards.review.terminal import parse
 from tasks.cli import main
 from tasks.corpora.words import word_spans
@@ -110,6 +111,14 @@ def test_the_terminal_reads_lines_goes_back_and_ends(corpus, monkeypatch, capsys
     shown = capsys.readouterr().out
     assert "1:[Anna]{PERSON d} 2:[Smith]{PERSON d} 3:lives 4:in 5:Rome{LOCATION q}" in shown
     assert "allow_list: quasi-identifiers unmasked per 1,000 lines" in shown
+
+
+def test_before_the_first_line_the_status_says_how_many_lines_it_takes_at_least(corpus):
+    reading = begin()
+    reading.limit = 600.0
+    assert bound_lines(reading)[-1].startswith("at least ")
+    reading.save(3, [], 60.0)
+    assert not bound_lines(reading)[-1].startswith("at least ")
 
 
 def test_the_status_and_the_differences_show_no_text_unless_asked_to(corpus, capsys):
