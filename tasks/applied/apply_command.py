@@ -73,8 +73,10 @@ def run(options: ApplyOptions) -> None:
     for warning in report["warnings"]:
         print(f"warning: {warning}")
     if made.filled:
+        public = " --public-field FIELD" if any(report["written_back"].values()) else ""
         print(
-            f"Next: palimpsest release {report['cell']} --applied {options.output} --name {made.cell.dataset}-applied"
+            f"Next: palimpsest release {report['cell']} --applied {options.output} "
+            f"--name {made.cell.dataset}-applied{public}"
         )
 
 

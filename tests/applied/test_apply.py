@@ -234,7 +234,9 @@ TABLE = 'id,customer,text\r\n1,Ada,"We met Ottilie [MASK] on a mat.\nthe"\r\n2,B
 def test_a_table_is_written_back_and_released_with_the_fields_that_are_named(capsys):
     Path("tickets.csv").write_bytes(TABLE.encode())
     made = apply(COUNTED, "tickets.csv", "out", "--write-back")
-    assert "written back: out/files/tickets.csv; unchanged: customer, id" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "written back: out/files/tickets.csv; unchanged: customer, id" in said
+    assert said.endswith("-applied --public-field FIELD\n")
     # Short and repeated texts are filled too.
     first, the, again = (made / "text.txt").read_text().splitlines()
     assert the == "the"
