@@ -135,6 +135,7 @@ ANDROID = """12/03/2026, 09:14 - Messages and calls are end-to-end encrypted.
 at ten
 12/03/2026, 09:16 - +32 471 22 33 44: <Media omitted>
 12/03/2026, 09:17 - Bo: IMG-2026.jpg (file attached)
+At the beach
 12/03/2026, 09:18 - Bo: Hello: yes <This message was edited>
 12/03/2026, 09:19 - Mirela Popa: This message was deleted
 12/03/2026, 09:20 - Bo added Ada
@@ -227,7 +228,7 @@ KINDS = [
     ("a", parquet(body=["One.", "Two."]), ONE_TWO, {}),
     ("a.vtt", VTT, [["Good day, Bo & all."], ["Hello."]], {"comments": 1, "sounds": 1}),
     ("a.txt", SRT, [["Good day.", "Is Bo there?"], ["Note: this stays."]], {}),
-    ("a.txt", ANDROID, [["Good day\nat ten", "Bye"], ["Hello: yes"]], {"system": 3, "media": 2}),
+    ("a.txt", ANDROID, [["Good day\nat ten", "Bye"], ["At the beach", "Hello: yes"]], {"system": 3, "media": 2}),
     ("a.txt", IOS, [["Good day"], ["Hello"]], {"system": 1, "media": 1}),
     ("s/general/2026-03-01.json", json.dumps(SLACK), [["Ask @U2 & see it", "I will"], ["Alone"]],
         {"system": 1, "media": 1}),
@@ -449,7 +450,7 @@ def test_sentences_that_resemble_other_forms_are_read(tmp_path, line):
 
 def test_a_form_can_be_named(tmp_path):
     (tmp_path / "a.txt").write_text(ANDROID)
-    assert len(list(texts_of(FilesCorpus(kind="files", source=str(tmp_path / "a.txt"), format="text").open()))) == 9
+    assert len(list(texts_of(FilesCorpus(kind="files", source=str(tmp_path / "a.txt"), format="text").open()))) == 10
 
 
 @pytest.mark.parametrize(

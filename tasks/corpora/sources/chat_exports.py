@@ -111,9 +111,13 @@ def _whatsapp(file: GivenFile) -> Iterator[tuple[object, str]]:
 def _sent(message: str, file: GivenFile) -> Iterator[tuple[object, str]]:
     found = _AUTHOR.fullmatch(message)
     text = _EDITED.sub("", found.group(2)) if found else ""
+    first, _, caption = text.partition("\n")
+    if caption.strip() and _is_media(first):
+        file.left_out[MEDIA] += 1
+        text = caption
     if found is None or text.strip() in _DELETED:
         file.left_out[SYSTEM] += 1
-    elif _NO_WORDS.fullmatch(text.strip(_OF_THE_APP).strip()):
+    elif _is_media(text):
         file.left_out[MEDIA] += 1
     elif text.startswith(_OF_THE_APP):
         file.left_out[MEDIA if "omitted" in text else SYSTEM] += 1
@@ -121,3 +125,8 @@ def _sent(message: str, file: GivenFile) -> Iterator[tuple[object, str]]:
         yield found.group(1).strip(_OF_THE_APP).strip(), text
     else:
         file.left_out[NO_TEXT] += 1
+
+
+def _is_media(text: str) -> bool:
+    """Whether a text is WhatsApp's in place of a picture, recording or file."""
+    return _NO_WORDS.fullmatch(text.strip(_OF_THE_APP).strip()) is not None
