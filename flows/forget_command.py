@@ -126,6 +126,7 @@ def beyond_lines(erasure: "Erasure", *, with_sources: bool) -> Iterator[str]:
         yield "  rows and files of deleted MLflow runs, until you run"
         yield f"    mlflow gc --backend-store-uri {store} --tracking-uri {store}"
     yield "  what others made of it: taggers that learned from it (labelled_text.learn_from), copies by hand"
+    yield "  recordings that a manifest or wav.scp names: remove their folder, and its .dvc file"
     yield "  pages of 'palimpsest preview' and 'palimpsest try', exports of 'palimpsest review', where you wrote them"
     yield f"  what 'palimpsest apply' wrote outside {APPLIED}"
     yield "  blocks of the disk that are free now, and snapshots of the file system"
