@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     # What the report of the stage says under "measured": numbers by name.
     Measured: TypeAlias = Mapping[str, Any]
 
-__all__ = ["Filled", "Masked", "Model", "adapt", "audit", "fill", "mask", "perplexity", "read", "rescore"]
+__all__ = ["Filled", "Masked", "Model", "adapt", "apply", "audit", "fill", "mask", "perplexity", "read", "rescore"]
 
 
 @dataclass(frozen=True)
@@ -215,6 +215,33 @@ def fill(
     cell = Cell(method=checked.kind, filler=files.filler, seed=seed)
     report = _run(COMMAND, checked, files, cell, threads)
     return Filled(Path(files.output), report.measured, report.warnings, folder)
+
+
+def apply(text: Text, cell: str | None = None, *, processes: int | None = None) -> Filled:
+    """Mask and fill each line as a cell of the finished run in this project was made (``palimpsest apply``).
+
+    ``cell``: as tables name it, such as ``mail/every_tagger/surrogate-1``, by default the one that the verdict
+    recommends; that of a baseline gives the masked text. There is a line for each one given, in the same order.
+    Raises ``CorpusError`` for a blank line.
+    """
+    from tasks.applied.application import Application
+    from tasks.applied.recipe import find_made
+    from tasks.corpora.sources.text_files import FilesCorpus
+    from tasks.corpora.text_lines import read_corpus, write_lines
+    from tasks.errors import CorpusError
+    from tasks.results.verdict import recommended_cell
+
+    folder = _private_folder()
+    place = Path(folder.name)
+    lines, source = list(read_corpus(_file(text, place, "raw.txt"))), place / "lines.jsonl"
+    write_lines(source, (json.dumps({"text": line}) for line in lines), private=True)
+    reader = FilesCorpus(kind="files", source=str(source), format="jsonl")
+    made = find_made(cell or recommended_cell())
+    report = Application.of(made, reader, place / "applied", write_back=True).carry_out(processes)
+    filled = Filled(place / "applied" / "text.txt", report, report["warnings"], folder)
+    if len(filled) != len(lines):
+        raise CorpusError("a line is blank, and has no fill; leave blank lines out")
+    return filled
 
 
 def adapt(

@@ -1,4 +1,4 @@
-"""Transcribe recordings: WAV, FLAC, OGG, MP3 and other audio, of any sample rate and length.
+"""Transcribe recordings: WAV, FLAC, OGG, MP3, M4A and other audio, of any sample rate and length.
 
 --model is a Whisper model (hub name, folder, or package:NAME/PATH), --recogniser a folder that
 'palimpsest train-recogniser' wrote. Long recordings are cut at quiet places. The channels of a

@@ -17,6 +17,7 @@ from finished_cells import attacked, fill, mask, release, run
 from made_up_words import made_up_words
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
 
+import palimpsest
 from tasks.cli import main
 from tasks.errors import PalimpsestError
 from tasks.privacy.earlier_releases import shared_lines
@@ -138,6 +139,17 @@ def test_the_sentences_of_the_run_come_out_as_the_run_made_them(folder, cell, ca
     assert (report["lines"], report["sample_lines"]) == (len(raw), 60)
     said = (made / "report.json").read_text() + "".join(capsys.readouterr())
     assert not [name for name in NAMES if name in said]
+
+
+def test_in_python_each_line_has_a_fill_in_order(folder):
+    own = Path(OWN).read_text(encoding="utf-8").splitlines()
+    filled = palimpsest.apply([*own, own[0], "no"], SURROGATE, processes=1)
+    assert list(filled)[: len(own)] == Path(f"data/obfuscated/{SURROGATE}.txt").read_text(encoding="utf-8").splitlines()
+    assert (len(filled), filled[-1]) == (len(own) + 2, "no")
+    with pytest.raises(PalimpsestError, match="a line is blank"):
+        palimpsest.apply([own[0], " "], SURROGATE, processes=1)
+    with pytest.raises(PalimpsestError, match="run 'palimpsest run' first"):
+        palimpsest.apply(own)
     # Nothing private is left of the work.
     assert not [path for path in Path(".palimpsest/applied").glob("*") if path.is_dir()]
 

@@ -19,7 +19,7 @@ def read_summary(path: str | Path) -> list[dict[str, Any]]:
     try:
         rows = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise CorpusError(f"summary {str(path)!r} does not exist; run 'palimpsest summarise' first") from None
+        raise CorpusError(f"summary {str(path)!r} does not exist; run 'palimpsest run' first") from None
     except (OSError, ValueError):
         rows = None
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and {*row} >= _REQUIRED for row in rows):

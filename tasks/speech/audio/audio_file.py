@@ -1,5 +1,7 @@
-"""Audio files of any sample rate: WAV, FLAC, OGG, MP3, AIFF and other formats of libsndfile."""
+"""Audio files of any sample rate: WAV, FLAC, OGG, MP3, AIFF and other formats of libsndfile; M4A and the sound of
+videos by the libraries of FFmpeg in the package PyAV."""
 
+import io
 import math
 import re
 from collections import Counter
@@ -53,6 +55,10 @@ _UNKNOWN_SIZE = 0x7FFFF000
 """Smallest length that programs write into the header of WAV in a pipe, where they cannot know it."""
 _NO_END = ("without an End-Of-Stream flag", "lacks an end-of-stream bit", "Junk after the last page")
 """libsndfile's notes on an OGG file that does not end properly."""
+_LONGEST_GAP = 0.5
+"""Seconds by which sound may be shorter than its header says: encoders add silence that decoders leave out."""
+_DECODED = frozenset("aac amr asf m4a matroska mov mp4 webm".split())
+"""Containers that libsndfile cannot read and FFmpeg decodes; its guesses at other files may be wrong."""
 
 
 class AudioFacts(NamedTuple):
@@ -132,15 +138,55 @@ def open_audio(path: str | Path, maximum_seconds: float = math.inf) -> "SoundFil
     try:
         file = soundfile.SoundFile(path)
     except (soundfile.LibsndfileError, TypeError):  # TypeError: raw samples, which have no header
-        found = "audio that can be read (WAV, FLAC, OGG, MP3 or AIFF)"
-        if is_shortened(path):
-            found = "audio that can be read here: it is NIST SPHERE compressed with shorten"
-        raise SpeechError(f"audio file {name} is no {found}; convert it, for example to FLAC") from None
+        decoded = _decoded(path)
+        if decoded is None:
+            found = "audio that can be read (WAV, FLAC, OGG, MP3, AIFF or M4A)"
+            if is_shortened(path):
+                found = "audio that can be read here: it is NIST SPHERE compressed with shorten"
+            raise SpeechError(f"audio file {name} is no {found}; convert it, for example to FLAC") from None
+        file = soundfile.SoundFile(decoded)
     problem = _header_problem(file, maximum_seconds)
     if problem:
         file.close()
         raise SpeechError(f"audio file {name} {problem}")
     return file
+
+
+def _decoded(path: str | Path) -> io.BytesIO | None:
+    """The sound of M4A, a video or another of ``_DECODED`` as WAV in memory; ``None`` if the file is none of them.
+
+    Raises ``SpeechError`` if it is damaged or has less sound than its header says.
+    """
+    import av
+    import numpy as np
+    import soundfile
+
+    try:
+        container = av.open(str(path))
+    except av.FFmpegError:
+        return None
+    with container:
+        if not _DECODED & set(container.format.name.split(",")) or not container.streams.audio:
+            return None
+        stream, planes = container.streams.audio[0], av.AudioResampler(format="fltp")
+        try:
+            frames = [part for frame in container.decode(stream) for part in planes.resample(frame)]
+            frames += planes.resample(None)
+        except av.FFmpegError as error:
+            raise SpeechError(f"audio file {str(path)!r} is damaged or cut off ({error.strerror})") from None
+        # Of the other containers, FFmpeg estimates the length.
+        stated = float((stream.duration or 0) * (stream.time_base or 0)) if "mp4" in container.format.name else 0.0
+    seconds = sum(frame.samples for frame in frames) / stream.rate
+    if not frames or seconds < stated - _LONGEST_GAP:
+        raise SpeechError(
+            f"audio file {str(path)!r} is cut off: its header says {stated:.1f} seconds and it has {seconds:.1f}; "
+            "copy it again"
+        )
+    samples = np.concatenate([frame.to_ndarray() for frame in frames], axis=1)  # (channels, samples)
+    wav = io.BytesIO()
+    soundfile.write(wav, samples.T, frames[0].sample_rate, format="WAV", subtype="FLOAT")
+    wav.seek(0)
+    return wav
 
 
 def is_shortened(path: str | Path) -> bool:

@@ -5,7 +5,7 @@ The setting source names the data, and the setting kind its form: manifest, libr
 {"utterance_id", "audio", "text"}, with audio paths relative to the file. A source of
 kind synthetic is a text with one sentence a line, which eSpeak NG speaks.
 
-Recordings are WAV, FLAC, OGG, MP3 or AIFF, of any sample rate. Those that cannot be used are left
+Recordings are WAV, FLAC, OGG, MP3, AIFF or M4A, of any sample rate. Those that cannot be used are left
 out; the report counts and names them. The output is a folder with manifest.jsonl. Recordings stay
 where they are. Parts of longer recordings and recordings from Parquet files are written to the
 folder segments next to the manifest. Synthetic recordings are written next to the manifest, and

@@ -1,5 +1,6 @@
 from collections import Counter
 
+import av
 import numpy as np
 import pytest
 import soundfile
@@ -103,3 +104,33 @@ def test_several_channels_become_their_mean_and_are_counted(tmp_path):
     assert np.abs(samples.numpy() - (left + right) / 2).max() < 1e-4
     assert tally == {"resampled": 0, "mixed_down": 1}
     assert audio_facts(tmp_path / "a.wav").channels == 2
+
+
+def write_aac(path, samples):
+    """The same sound on two channels, in the container of the file's ending, with the header first."""
+    with av.open(str(path), "w", options={"movflags": "faststart"}) as container:
+        stream = container.add_stream("aac", rate=RATE, layout="stereo")
+        frame = av.AudioFrame.from_ndarray(np.stack([samples, samples]), "fltp", "stereo")
+        frame.sample_rate = RATE
+        for packet in [*stream.encode(frame), *stream.encode(None)]:
+            container.mux(packet)
+
+
+@pytest.mark.parametrize("name", ["a.m4a", "a.mp4", "a.mkv"])
+def test_sound_that_only_ffmpeg_decodes_is_read(tmp_path, name):
+    write_aac(tmp_path / name, np.tile(tone(), 4))
+    facts = audio_facts(tmp_path / name)
+    assert (facts.sample_rate, facts.channels) == (RATE, 2)
+    assert facts.seconds == pytest.approx(2.0, abs=0.2)
+    samples = read_audio(tmp_path / name, RATE).numpy()
+    assert np.argmax(np.abs(np.fft.rfft(samples))) * RATE / len(samples) == pytest.approx(440.0, abs=2.0)
+    assert np.abs(samples[RATE // 2 : RATE]).max() == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_cut_off_m4a_is_an_error(tmp_path):
+    write_aac(tmp_path / "a.m4a", np.tile(tone(), 8))
+    content = (tmp_path / "a.m4a").read_bytes()
+    for size in range(len(content) // 3, len(content) - 400, 97):
+        (tmp_path / "a.m4a").write_bytes(content[:size])
+        with pytest.raises(SpeechError, match=r"is (damaged or )?cut off"):
+            read_audio(tmp_path / "a.m4a", RATE)
