@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from reviewed_corpus import begin, make_corpus, mark
 
 from tasks.cli import main
 from tasks.language_model.evaluation.sentence_scores import SentenceScores, SentenceSums, write_scores
@@ -163,6 +164,19 @@ def test_the_box(made, monkeypatch):
     refused = made.said(passes=False).lines(details=True)
     assert refused[refused.index("Can it be released now? No.") + 1] == "  - Review 80 more lines."
     assert "palimpsest release" not in "\n".join(refused)
+
+
+def test_a_review_that_is_newer_than_its_figures_is_noted(made, tmp_path, monkeypatch):
+    monkeypatch.chdir(make_corpus(tmp_path / "project"))
+    made.leak("allow_list", unmasked_direct=REVIEWED, reidentified=LITTLE)
+    read = {"techniques": {"allow_list": {"by": "review", "basis": "1 line read by 1 reviewer"}}, "reviewed_lines": 1}
+    made.report("unmasked/mail", "unmasked", read)
+    reading = begin()
+    reading.save(3, [mark(3, "Zoë")], 1.0)
+    assert len(made.said().notes) == 2
+    reading.save(0, [], 1.0)
+    newer = "The review has 2 lines now: 'palimpsest run' brings its figures into this table."
+    assert made.said().notes[1] == newer
 
 
 def test_the_rung_at_which_a_limit_breaks(made):
