@@ -97,7 +97,8 @@ def read_audio(
     """The recording as float32 (samples,), mono, in [-1, 1], at ``sample_rate`` Hz.
 
     Several channels become their mean, as in players and other recognisers' tools, unless one ``channel`` (from 0) is
-    chosen. ``tally`` counts the changes to the recording: ``mixed_down`` and ``resampled``.
+    chosen. ``tally`` counts recordings that are ``mixed_down``, ``resampled``, and resampled from a lower rate,
+    ``narrow_band``.
 
     Raises ``SpeechError`` if the file is missing, empty, no audio, truncated, damaged, has samples that are not finite,
     or is longer than ``maximum_seconds`` (by its header, before anything is read).
@@ -122,6 +123,7 @@ def read_audio(
     if tally is not None:
         tally["mixed_down"] += mixed
         tally["resampled"] += rate != sample_rate
+        tally["narrow_band"] += rate < sample_rate
     # Floating-point samples and filter ripples can exceed full scale.
     return resample(signal, rate, sample_rate).clamp(-1.0, 1.0)
 

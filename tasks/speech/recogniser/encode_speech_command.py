@@ -72,6 +72,12 @@ def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, 
         f"{seconds / audio_seconds:.4f}; {files.output}",
         file=sys.stderr,
     )
+    if tally["narrow_band"]:
+        rate = recogniser.settings.features.sample_rate
+        report.warn(
+            f"{tally['narrow_band']} recordings have fewer than {rate:,} samples a second, as on the telephone; expect "
+            "many errors, unless the recogniser learned from such speech"
+        )
     if speech.synthetic:
         report.warn("the speech is synthetic")
     return report

@@ -40,7 +40,7 @@ def test_a_tone_stays_the_same_tone_at_another_rate(tmp_path, rate):
     samples = read_audio(tmp_path / "a.wav", RATE, tally=tally).numpy()
     assert len(samples) == 8000
     assert np.abs(samples[MIDDLE] - tone()[MIDDLE]).max() < 0.01
-    assert tally == {"resampled": 1, "mixed_down": 0}
+    assert tally == {"resampled": 1, "mixed_down": 0, "narrow_band": rate < RATE}
 
 
 def test_what_is_above_the_limit_of_a_rate_is_filtered_out():
@@ -102,7 +102,7 @@ def test_several_channels_become_their_mean_and_are_counted(tmp_path):
     tally = Counter()
     samples = read_audio(tmp_path / "a.wav", RATE, tally=tally)
     assert np.abs(samples.numpy() - (left + right) / 2).max() < 1e-4
-    assert tally == {"resampled": 0, "mixed_down": 1}
+    assert tally == {"resampled": 0, "mixed_down": 1, "narrow_band": 0}
     assert audio_facts(tmp_path / "a.wav").channels == 2
 
 

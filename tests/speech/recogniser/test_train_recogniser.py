@@ -16,6 +16,7 @@ import yaml
 from command_results import measured, refusal
 from stage_commands import settings
 
+from tasks.cli import main
 from tasks.speech.audio.manifest import Utterance, read_manifest, write_manifest
 from tasks.speech.recogniser.encoded_speech import read_encoded
 from tasks.speech.recogniser.folder import load_recogniser
@@ -109,6 +110,17 @@ def test_encoded_speech_decodes_to_what_was_whistled(trained, tones, tmp_path):
     assert encoded.utterance_ids == list(said)
     right = [recogniser.units.decode(ids) == text for ids, text in zip(heard, said.values(), strict=True)]
     assert sum(right) > 10
+
+
+def test_recordings_with_a_lower_rate_are_warned_of(trained, tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.full(4000, 0.1), 4000)
+    utterance = {"utterance_id": "a", "audio": "a.wav", "text": "la"}
+    (tmp_path / "manifest.jsonl").write_text(json.dumps(utterance) + "\n")
+    files = {"recogniser": trained[0], **{name: tmp_path / name for name in ("output", "report")}}
+    options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
+    assert main(["encode-speech", *options, "--manifest", str(tmp_path / "manifest.jsonl")]) == 0
+    warnings = json.loads((tmp_path / "report").read_text())["warnings"]
+    assert any("1 recordings have fewer than" in warning for warning in warnings)
 
 
 def test_the_same_seed_gives_the_same_bytes(tones, tmp_path):
