@@ -65,6 +65,7 @@ def run(options: InitOptions) -> None:
     root = project_folder()
     file = root / DEFAULT_PATH
     base = file.read_text(encoding="utf-8")
+    earlier = parameters_of(base, file).corpora.get(options.name)
     if not options.force:
         refuse_lost_changes(file, "commit them, or --force")
     with options.reader_of(options.text) as settings:
@@ -85,6 +86,9 @@ def run(options: InitOptions) -> None:
     print("\n".join(_said(options.name, settings, tally, languages)))
     if ignored:
         print(f"warning: {files_left_out(ignored)}")
+    before = earlier.source if earlier else ""
+    if before.startswith("data/raw/") and before != settings.source and (root / before).exists():
+        print(f"warning: {before} is private, and nothing reads it now. To delete it: rm -r {before} {before}.dvc")
 
 
 def _looked_at(settings: "FilesCorpus") -> "tuple[DivisionTally, Languages]":
