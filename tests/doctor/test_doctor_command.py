@@ -68,9 +68,18 @@ def test_the_shipped_experiment_is_ready_after_installation(project, capsys):
     assert status == 0
     assert document["ready"] is True
     assert found["generic"]["state"] == found["fillers.minilm.model"]["state"] == "there"
-    assert found["masking.crf.tagger.model"]["state"] == "made later"
     assert found["threads"]["detail"] == "1 for each of 2 stages at once, 2 cores"
     assert {found[name]["state"] for name in ("Python", "git", "DVC", "espeak-ng", "disk", "GPUs")} == {"there"}
+
+
+def test_a_tagger_that_a_stage_trains_is_made_later(project, capsys):
+    file = project / "params.yaml"
+    text = (
+        file.read_text().replace("  taggers: []", "  taggers: [crf]").replace("  detectors: [", "  detectors: [crf, ")
+    )
+    text = text.replace("tagger: {kind: crf}}", "tagger: {kind: crf, model: models/taggers/crf}}")
+    file.write_text(text)
+    assert diagnose(capsys)[2]["masking.crf.tagger.model"]["state"] == "made later"
 
 
 def test_tables_of_dvc_that_others_may_swap_are_named(project, monkeypatch, capsys):
