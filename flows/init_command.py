@@ -14,6 +14,7 @@ examples:
 """
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,7 +66,7 @@ def run(options: InitOptions) -> None:
     root = project_folder()
     file = root / DEFAULT_PATH
     base = file.read_text(encoding="utf-8")
-    earlier = parameters_of(base, file).corpora.get(options.name)
+    before = _source_in(base, options.name)
     if not options.force:
         refuse_lost_changes(file, "commit them, or --force")
     with options.reader_of(options.text) as settings:
@@ -86,9 +87,21 @@ def run(options: InitOptions) -> None:
     print("\n".join(_said(options.name, settings, tally, languages)))
     if ignored:
         print(f"warning: {files_left_out(ignored)}")
-    before = earlier.source if earlier else ""
     if before.startswith("data/raw/") and before != settings.source and (root / before).exists():
-        print(f"warning: {before} is private, and nothing reads it now. To delete it: rm -r {before} {before}.dvc")
+        print(
+            f"warning: {before} is private, and {options.name} does not read it any more. Delete it and its .dvc file "
+            f"unless something else needs it. DVC's copy stays until 'palimpsest forget {options.name}'"
+        )
+
+
+def _source_in(parameters: str, name: str) -> str:
+    """The source of a corpus in the text of ``params.yaml``; empty without one, or if the text is not valid."""
+    from tasks.parameters.parameter_file import DEFAULT_PATH, parameters_of
+
+    with suppress(ParameterError):
+        corpus = parameters_of(parameters, DEFAULT_PATH).corpora.get(name)
+        return corpus.source if corpus else ""
+    return ""
 
 
 def _looked_at(settings: "FilesCorpus") -> "tuple[DivisionTally, Languages]":

@@ -4,13 +4,14 @@
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from tasks.audit.rungs import RUNGS
-from tasks.errors import ParameterError
+from tasks.errors import CorpusError, ParameterError
 from tasks.language_model.settings import MANY_UNKNOWN, EvaluationSettings
 from tasks.masking.settings import MANY_MASKED
 from tasks.privacy.applied_text import whole_text
@@ -205,9 +206,12 @@ class _Answer(Choice):
         said = [f"Unmasked identifiers by {found['by']}: {found['basis']}."] if found else []
         own = path_of(self.dataset)
         if counted is not None and own.exists():
-            lines = prefix_length(read_review(own))
-            if lines != counted["measured"]["reviewed_lines"]:
-                said.append(f"The review has {lines:,} lines now: 'palimpsest run' brings its figures into this table.")
+            with suppress(CorpusError):  # the gate names the damage of a review
+                lines = prefix_length(read_review(own))
+                if lines != counted["measured"]["reviewed_lines"]:
+                    said.append(
+                        f"The review has {lines:,} lines now: 'palimpsest run' brings its figures into this table."
+                    )
         if audit is None:
             return [*said, "Not attacked: add its method to 'audited' in its entry of compare.fills."]
         return [*said, *self._ladder(best), *stronger(audit["parameters"])]

@@ -125,7 +125,7 @@ def test_records_are_read_by_their_fields_and_a_second_corpus_is_compared_in_its
     tickets = parameters["corpora"]["tickets"]
     assert (tickets["text_field"], tickets["document_field"]) == ("body", "thread")
     assert main(["init", "tickets", str(plain(tmp_path, 60)), "--force"]) == 0
-    assert "data/raw/tickets.jsonl is private, and nothing reads it now" in capsys.readouterr().out
+    assert "data/raw/tickets.jsonl is private, and tickets does not read it any more" in capsys.readouterr().out
 
 
 def test_a_table_is_read_by_named_columns_and_files_left_out_are_counted(clone, tmp_path, capsys):

@@ -16,6 +16,7 @@ from tasks.results.default_run import found_by_full_audit, read_run
 from tasks.results.readings import readings, signal, stronger
 from tasks.results.report_index import ReportIndex
 from tasks.results.verdict import verdicts
+from tasks.review import record
 
 SENTENCES = 60
 MASKED = {"allow_list": 0.2, "entity_tagger": 0.02}
@@ -177,6 +178,8 @@ def test_a_review_that_is_newer_than_its_figures_is_noted(made, tmp_path, monkey
     reading.save(0, [], 1.0)
     newer = "The review has 2 lines now: 'palimpsest run' brings its figures into this table."
     assert made.said().notes[1] == newer
+    record.path_of("mail").write_text("no review\n", encoding="utf-8")
+    assert len(made.said().notes) == 2
 
 
 def test_the_rung_at_which_a_limit_breaks(made):

@@ -71,8 +71,8 @@ class AudioFacts(NamedTuple):
 
 
 def audio_facts(path: str | Path, *, maximum_seconds: float = math.inf) -> AudioFacts:
-    """Length, sample rate and channels; only the last sample is decoded. Raises ``SpeechError`` like ``read_audio``,
-    except for damage in the middle and for samples that are not finite."""
+    """Length, sample rate and channels; only the last sample is decoded, of M4A and videos all. Raises ``SpeechError``
+    like ``read_audio``, except for damage in the middle and for samples that are not finite."""
     import soundfile
 
     with open_audio(path, maximum_seconds) as file:
@@ -101,7 +101,7 @@ def read_audio(
     ``narrow_band``.
 
     Raises ``SpeechError`` if the file is missing, empty, no audio, truncated, damaged, has samples that are not finite,
-    or is longer than ``maximum_seconds`` (by its header, before anything is read).
+    or is longer than ``maximum_seconds`` (by its header, before anything but M4A and videos is decoded).
     """
     import soundfile
 
