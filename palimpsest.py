@@ -49,7 +49,10 @@ if TYPE_CHECKING:
     # What the report of the stage says under "measured": numbers by name.
     Measured: TypeAlias = Mapping[str, Any]
 
-__all__ = ["Filled", "Masked", "Model", "adapt", "apply", "audit", "fill", "mask", "perplexity", "read", "rescore"]
+__all__ = [
+    *("Filled", "Masked", "Model", "Review", "adapt", "apply", "audit", "fill", "mask", "perplexity", "read"),
+    *("rescore", "review"),
+]
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,28 @@ class Model:
 
     def __fspath__(self) -> str:
         return str(self.path)
+
+
+@dataclass(frozen=True)
+class Review(Sequence[Mapping[str, Any]]):
+    """Lines that are still to read, each ``{"text", "spans": [{"start", "end", "label"}], "meta"}``, and the estimates.
+
+    The spans are suggestions of the reference reader.
+    """
+
+    records: Sequence[Mapping[str, Any]]
+    measured: Measured
+    """``direct`` and ``quasi`` identifiers with recall and unmasked ones per 1,000 lines; ``needed``: further lines."""
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @overload
+    def __getitem__(self, place: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Mapping[str, Any]]: ...
+    def __getitem__(self, place: int | slice) -> Any:
+        return self.records[place]
 
 
 def read(
@@ -242,6 +267,37 @@ def apply(text: Text, cell: str | None = None, *, processes: int | None = None) 
     if len(filled) != len(lines):
         raise CorpusError("a line is blank, and has no fill; leave blank lines out")
     return filled
+
+
+def review(
+    cell: str,
+    reviewed: Iterable[Mapping[str, Any]] = (),
+    *,
+    reviewer: str | None = None,
+    lines: int = 100,
+    suggestions: bool = True,
+) -> Review:
+    """Record reviewed lines of a finished run, and return up to ``lines`` further ones to read (``palimpsest review``).
+
+    ``cell``: ``mail/every_tagger``, or a whole name of a cell. ``reviewed``: lines of an earlier call, whose spans are
+    now a person's, with ``"answer": "accept"``. Lines with another answer or none are not recorded. The label of a
+    span is a class, or ``LOCATION/direct``. Raises ``CorpusError`` if no line fits the run's text.
+    """
+    from getpass import getuser
+
+    from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
+    from tasks.review.exchange import next_lines, take_import
+    from tasks.review.formats import written
+    from tasks.review.reading import Reading
+
+    corpus, technique = (*cell.split("/"), "")[:2]
+    limit = read_parameters(DEFAULT_PATH).release.unmasked_direct
+    reading = Reading(corpus, technique, reviewer or getuser(), limit, suggestions=suggestions)
+    with _private_folder() as name:
+        if records := list(reviewed):
+            take_import(reading, "prodigy", Path(_lists_file(records, Path(name) / "reviewed.jsonl")), {})
+    following = written("prodigy", next_lines(reading, lines), reviewed=False, documents=None)
+    return Review([json.loads(line) for line in following], reading.bound())
 
 
 def adapt(

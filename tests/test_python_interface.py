@@ -12,6 +12,8 @@ import palimpsest
 from tasks.cli import main
 from tasks.errors import PalimpsestError
 from tasks.filling.methods.unigram import Unigram
+from tests.reviewed_corpus import LINES as REVIEWED_LINES
+from tests.reviewed_corpus import begin, make_corpus
 
 NOTEBOOK = Path(__file__).parents[1] / "docs/notebook.md"
 LINES = ["Hello Maria, how is the dog?", "", "I told Zebulon that the cat is in Boston.", "The dog and the cat sleep."]
@@ -191,6 +193,32 @@ def test_an_adapted_model_is_replaced_only_where_that_is_asked_for(tmp_path, mod
     assert {path.name: path.read_bytes() for path in adapted.path.iterdir()} != before
     with pytest.raises(PalimpsestError, match="model is of type dict; give its folder"):
         palimpsest.perplexity({}, LINES)
+
+
+def test_a_review_gives_lines_to_read_and_counts_those_that_a_person_has_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(make_corpus(tmp_path))
+    begin()
+    to_read = palimpsest.review("mail/allow_list", lines=3)
+    assert (len(to_read), len(to_read[1:]), to_read.measured["lines"]) == (3, 2, 0)
+    assert [record["text"] for record in to_read] == [REVIEWED_LINES[line] for line in (3, 0, 2)]
+    marked = [{**record, "answer": "accept"} for record in to_read]
+    # The technique leaves "Rome" and "Zoë" unmasked: the reader suggests one, and the person adds the other.
+    start = REVIEWED_LINES[3].index("Zoë")
+    marked[0]["spans"] = [{"start": start, "end": start + 3, "label": "PERSON"}]
+    after = palimpsest.review("mail/allow_list", marked, reviewer="ann")
+    assert after.measured["lines"] == after.measured["own"] == 3
+    assert [record["meta"]["line"] for record in after] == [1, 5, 4]
+    expected = begin().bound()
+    assert after.measured == expected
+    assert (expected["direct"]["found"], expected["direct"]["unmasked_found"]) == (2, 1)
+
+
+def test_a_review_takes_no_line_of_another_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(make_corpus(tmp_path))
+    with pytest.raises(PalimpsestError, match="no line was taken"):
+        palimpsest.review("mail/allow_list", [{"text": "Another text.", "spans": [], "answer": "accept"}])
+    with pytest.raises(PalimpsestError, match="Name a cell as CORPUS/TECHNIQUE"):
+        palimpsest.review("mail")
 
 
 @pytest.mark.slow

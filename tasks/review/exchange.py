@@ -22,13 +22,23 @@ EXPORTED = 100
 """Default number of lines of an export."""
 
 
+MarkedLine = tuple[int, str, Sequence[Mark]]
+"""Number from 0, text and marks of a line."""
+
+
+def next_lines(reading: Reading, number: int) -> list[MarkedLine]:
+    """The next lines to read, at most ``number``, with suggestions. The plan is recorded: its order remains."""
+    reading.keep([])
+    return [(line, reading.lines[line], reading.suggested(line)) for line in reading.to_read()[:number]]
+
+
 def write_export(reading: Reading, form: str, output: Path, number: int | None, reviewed: bool) -> str:
     """Write lines for an annotation tool (mode 0600): the next ones, with suggestions, or ``reviewed`` ones.
 
     The gold format has reviewed lines only. Returns a sentence on the written lines.
     """
     _check_format(form)
-    chosen: list[tuple[int, str, Sequence[Mark]]]
+    chosen: list[MarkedLine]
     if reviewed or form == "gold":
         marks = record.all_marks(reading.review)
         chosen = [(line, reading.lines[line], marks[line]) for line, _ in reading.review.plan.queue if line in marks]
@@ -36,11 +46,8 @@ def write_export(reading: Reading, form: str, output: Path, number: int | None, 
             raise CorpusError(f"no line of {reading.corpus!r} is reviewed. Review lines first, then export them.")
         what = "reviewed lines"
     else:
-        lines = reading.to_read()[: number or EXPORTED]
-        chosen = [(line, reading.lines[line], reading.suggested(line)) for line in lines]
+        chosen = next_lines(reading, number or EXPORTED)
         what = "lines to review" + (", with suggestions" if reading.suggestions else "")
-        # The order of these lines must be the same at the import.
-        reading.keep([])
     with line_writer(output, private=True) as stream:
         for text in written(form, chosen, reviewed=what == "reviewed lines", documents=reading.documents):
             stream.write(f"{text}\n")
