@@ -102,6 +102,7 @@ lint: $(INSTALLED)
 	@$(BIN)/mypy
 
 bench: $(INSTALLED)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[peers]"
 	@$(BIN)/python -m benchmarks
 
 bench-gpu: $(INSTALLED)

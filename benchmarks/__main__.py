@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.frame import ROOT
 from tasks.records.stage_report import code_state, environment, write_json
 
-MODULES = ("masking filling language_model scoring beam_search graph publishing").split()
+MODULES = ("masking filling language_model scoring runtimes beam_search graph publishing").split()
 """Each has ``run(small) -> list[dict]``."""
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 

@@ -3,7 +3,7 @@
 - Both sides train one GPT-2 shape with equal weights on equal batches of sentences of similar length, so that little is
   padding. The Trainer is not compiled: each new shape takes ``torch.compile`` longer than it saves on a processor.
 - Perplexity of a text by a trigram model, with its ARPA file and without. KenLM is C++ with a hash table, and faster.
-  It is the extra ``kenlm``, which pip builds from source; where it is missing the rows are left out.
+  It is in the extra ``peers``; without it the rows are left out.
 """
 
 import importlib.util

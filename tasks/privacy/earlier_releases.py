@@ -107,13 +107,16 @@ class SharedLines:
         return to
 
 
-def shared_lines(raw: Path, sidecar: Path, earlier: Iterable[Release], copies: Path | None = None) -> SharedLines:
+def shared_lines(raw: Path, sidecar: Path, earlier: Sequence[Release], copies: Path | None = None) -> SharedLines:
     """The lines of a text that are also in earlier releases, by their private copies ``copies/NAME``.
+
+    Without an earlier release the text is not read.
 
     Words are counted at every line of the new text. A line without a masked word in any release shows nothing new and
     does not count as shared.
     """
-    return shared_with(zip(read_lines(raw), read_sidecar(sidecar), strict=True), earlier, copies)
+    lines = zip(read_lines(raw), read_sidecar(sidecar), strict=True) if earlier else ()
+    return shared_with(lines, earlier, copies)
 
 
 def shared_with(

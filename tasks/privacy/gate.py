@@ -120,10 +120,10 @@ def examine(
     cell.check_one_state()
     files, allowed = files_of(cell), parameters.release
     _refuse_same(files, before)
+    row = attacks_on(cell)
     leaves = cell.applied or cell
     earlier = shared_lines(leaves.raw, leaves.sidecar, before)
     sample = shared_lines(cell.raw, cell.sidecar, before) if cell.applied else earlier
-    row = attacks_on(cell)
     found = unmasked(cell, sample)
     checks = [*unmasked_checks(cell, found, allowed.unmasked_direct), *attack_checks(cell, row, allowed.at_most)]
     problems = [_problem(check) for check in checks if check.passed is False]
