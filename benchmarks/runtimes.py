@@ -11,7 +11,7 @@ The peers are in the extra ``peers``; the rows of a missing one are left out.
 
 import importlib.util
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
