@@ -1,9 +1,9 @@
 """Transcribe recordings: WAV, FLAC, OGG, MP3, M4A and other audio, of any sample rate and length.
 
 --model is a Whisper model (hub name, folder, or package:NAME/PATH), --recogniser a folder that
-'palimpsest train-recogniser' wrote. Long recordings are cut at quiet places. The channels of a
-recording become their mean. With --set channels=separate each one is transcribed, such as both sides
-of a telephone call.
+'palimpsest train-recogniser' wrote. Recordings longer than 30 s are cut in pauses, which a voice
+detector finds; long pauses are left out. The channels of a recording become their mean. With
+--set channels=separate each one is transcribed, such as both sides of a telephone call.
 
 --output has a line of JSON for each recording or channel, which 'palimpsest init' and other commands
 read: {"audio": "call.wav", "channel": 0, "text": "good morning"}. Without it the texts are shown.
@@ -126,7 +126,8 @@ def _text(recogniser: "Recogniser", search: SearchSettings, samples: "Tensor") -
     windows = windows_of(samples, _WINDOW_SECONDS * features.sample_rate, features.sample_rate)
     shortest = features.window_samples // 2
     encoded = [recogniser.encode([recogniser.features(part)])[0] for part in windows if len(part) > shortest]
-    best: Iterator[Sequence[int]] = (found[0].units for found in recognise(recogniser, encoded, search) if found)
+    searched = recognise(recogniser, encoded, search) if encoded else []
+    best: Iterator[Sequence[int]] = (found[0].units for found in searched if found)
     return " ".join(filter(None, map(recogniser.units.decode, best)))
 
 

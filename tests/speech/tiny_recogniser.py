@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import soundfile
 import torch
+from torchaudio.functional import resample
 
 from tasks.speech.audio.manifest import Utterance, write_manifest
 from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.units import train_units
+from tasks.speech.synthesis.espeak import Synthesiser, Voice
 
 RATE = 16_000
 FEATURES = FeatureSettings(bands=8)
@@ -28,6 +30,14 @@ def random_recogniser(*, emits: bool = False) -> Recogniser:
             model.joiner.linear.bias[-1] += 1.5
     description = RecogniserDescription(features=FEATURES, architecture=ARCHITECTURE, origin="random", synthetic=True)
     return Recogniser(model, units, FeatureStatistics(torch.zeros(8), torch.ones(8)), description)
+
+
+def spoken(rate: int = RATE) -> np.ndarray:
+    """5.4 seconds of synthetic speech (samples,), float32."""
+    voice = Voice("en-US", "Andy", 170, 50, 50)
+    said = "good morning, I would like to change my flight to the next day, please. How much is it?"
+    samples = torch.from_numpy(Synthesiser().speak(said, voice).astype(np.float32) / 2**15)
+    return resample(samples, 22_050, rate).numpy()
 
 
 def write_noise(folder: Path, **seconds: float) -> Path:

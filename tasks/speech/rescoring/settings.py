@@ -153,7 +153,7 @@ class WhisperSettings(Settings):
     """Whether Whisper must spell out digits and signs that are read aloud (%, $, &), as the references of read-speech
     corpora do."""
     maximum_seconds: float = Field(default=120.0, gt=0)
-    """Longest recording that is accepted; recordings longer than Whisper's 30 s are cut at quiet places."""
+    """Longest recording that is accepted; recordings longer than Whisper's 30 s are cut in pauses."""
 
     @model_validator(mode="after")
     def _check_nbest(self) -> "WhisperSettings":

@@ -6,8 +6,8 @@ mean over the pieces of the hypothesis, times the number of pieces of the best o
 differ only in case and punctuation count as one.
 
 Whisper writes numbers in digits and abbreviates titles. --set no_digits=true makes it spell numbers
-out. Titles such as Mr. remain, and the report counts them. Recordings longer than 30 s are cut at
-quiet places, and the report names them. The lists are private (mode 0600).
+out. Titles such as Mr. remain, and the report counts them. Recordings longer than 30 s are cut in
+pauses, and long pauses are left out. The report names these recordings. The lists are private (mode 0600).
 
 example:
   palimpsest whisper-nbest --manifest test/manifest.jsonl --model openai/whisper-tiny.en --set no_digits=true \\
@@ -72,8 +72,8 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
     with tqdm(total=round(sum(seconds)), unit=" s of speech", desc="decoding", disable=None, leave=False) as bar:
         for utterance, length in zip(utterances, seconds, strict=True):
             samples = read_audio(utterance.audio, SAMPLE_RATE, maximum_seconds=limit, tally=tally)
-            joined, finished, windows = hypotheses_of(recogniser, samples, search, settings.beam_width)
-            windowed += [utterance.utterance_id] if windows > 1 else []
+            joined, finished = hypotheses_of(recogniser, samples, search, settings.beam_width)
+            windowed += [utterance.utterance_id] if len(samples) > recogniser.longest else []
             unfinished += [] if finished else [utterance.utterance_id]
             merged = merge_spellings(joined)[: settings.nbest]
             rounded = tuple(ScoredHypothesis(one.text, round(one.score, _SCORE_DIGITS)) for one in merged)

@@ -8,7 +8,7 @@ import soundfile
 import torch
 from command_results import measured, refusal, report
 from stage_commands import settings
-from tiny_recogniser import write_noise
+from tiny_recogniser import spoken, write_noise
 from tiny_whisper import save_folder
 from transformers import BertConfig
 
@@ -29,14 +29,17 @@ def whisper(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def manifest(tmp_path_factory):
-    return write_noise(tmp_path_factory.mktemp("audio"), short=0.4, long=4.5, middle=1.5)
+    folder = tmp_path_factory.mktemp("audio")
+    written = write_noise(folder, short=0.4, long=4.5, middle=1.5)
+    soundfile.write(folder / "long.wav", spoken()[: int(4.5 * 16_000)], 16_000, subtype="FLOAT")
+    return written
 
 
 @pytest.fixture(scope="module")
 def call(tmp_path_factory):
-    """A call of 3 s with a quieter speaker on the second channel, and each side of it as a file."""
-    folder, random = tmp_path_factory.mktemp("audio"), np.random.default_rng(1)
-    sides = random.normal(0, [0.1, 0.005], (3 * RATE, 2)) * np.sin(np.arange(3 * RATE) / 900)[:, None]
+    """A call of 5.4 s with a quieter speaker on the second channel, and each side of it as a file."""
+    folder, speech = tmp_path_factory.mktemp("audio"), spoken(RATE)
+    sides = np.stack([speech, 0.3 * np.roll(speech, 2 * RATE)], axis=1)
     soundfile.write(folder / "call.ogg", sides, RATE)
     decoded = soundfile.read(folder / "call.ogg", dtype="float32")[0]
     for channel in (0, 1):
@@ -85,15 +88,25 @@ def test_what_users_of_nbest_lists_get_wrong(whisper, manifest, tmp_path):
         assert not (tmp_path / "x.jsonl").exists()
 
 
-def test_windows_are_cut_where_it_is_quiet():
-    samples = torch.rand(50_000) - 0.5
-    samples[25_000:31_000] = 0.0
-    parts = windows_of(samples, 32_000, 16_000)
-    assert torch.equal(torch.cat(parts), samples)
-    assert len(parts) == 2
-    assert 25_000 < len(parts[0]) < 31_000
-    assert [len(part) for part in windows_of(samples[:32_000], 32_000, 16_000)] == [32_000]
-    assert all(0 < len(part) <= 4_000 for part in windows_of(samples, 4_000, 16_000))
+@pytest.mark.parametrize("rate", [8_000, 16_000])
+def test_windows_have_the_speech_of_long_recordings_without_long_pauses(rate):
+    speech, pause = torch.from_numpy(spoken(rate)), torch.zeros(10 * rate)
+    whole = torch.cat([pause, speech, pause, speech, speech, pause])
+    threads = torch.get_num_threads()
+    windows = windows_of(whole, 12 * rate, rate)
+    assert torch.get_num_threads() == threads
+    assert [len(part) / rate for part in windows] == pytest.approx([5.4, 10.9], abs=0.7)
+    assert all(float(part.abs().max()) == float(speech.abs().max()) for part in windows)
+    # Speech without a pause is cut too, and nothing of it is lost.
+    short = windows_of(speech, rate, rate)
+    assert all(0 < len(part) <= rate for part in short)
+    assert sum(map(len, short)) > 0.9 * len(speech)
+
+
+def test_a_recording_of_one_window_stays_whole_and_silence_has_none():
+    samples = torch.rand(32_000) - 0.5
+    assert [len(part) for part in windows_of(samples, 32_000, 16_000)] == [32_000]
+    assert windows_of(0.001 * samples, 16_000, 16_000) == []
 
 
 def transcribe(tmp_path, *options):
@@ -114,6 +127,14 @@ def test_each_channel_is_transcribed_as_the_file_with_it_alone(kind, whisper, re
     assert all(line["text"] for line in apart)
     assert apart[0]["text"] != apart[1]["text"]
     assert (found["recordings"], found["texts"], found["mixed_down"]) == (1, 2, 0)
+
+
+@pytest.mark.parametrize("kind", ["--model", "--recogniser"])
+def test_a_long_recording_without_speech_has_no_text(kind, whisper, recogniser_folder, tmp_path):
+    soundfile.write(tmp_path / "hold.wav", np.zeros(31 * RATE), RATE)
+    by = [kind, whisper if kind == "--model" else recogniser_folder]
+    (line,), _ = transcribe(tmp_path, "--audio", tmp_path / "hold.wav", *by)
+    assert line["text"] == ""
 
 
 def test_texts_are_shown_without_a_file_and_can_be_read_as_a_corpus(recogniser_folder, call, tmp_path, capsys):
