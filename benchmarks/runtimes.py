@@ -58,9 +58,8 @@ def bodies(lines: list[str]) -> list[dict[str, Any]]:
             body = AutoModel.from_pretrained(location, dtype=torch.float32).eval()
             prepare(body)
             sides = partial(features, body, batches), partial(features_by_onnx, session(exported, bits), batches)
-            check_close(
-                *(np.concatenate([each.reshape(-1, each.shape[-1]) for each in side()]) for side in sides), same
-            )
+            ours, theirs = (np.concatenate([each.reshape(-1, each.shape[-1]) for each in side()]) for side in sides)
+            check_close(ours, theirs, same)
             name = f"body of MiniLM in {bits} bits against ONNX Runtime in {bits} bits"
             rows.append(speed(name, len(lines), "sentences/s", *sides))
     return rows
