@@ -23,7 +23,10 @@ from transformers import AutoModel, AutoTokenizer
 from benchmarks.frame import speed
 from benchmarks.texts import messages
 from tasks.causal_model import load_causal_model
-from tasks.language_model.causal_lm.folder import load
+from tasks.corpora.words import fold, words_of
+from tasks.language_model.causal_lm.folder import load_for_scoring
+from tasks.language_model.encoded_text import encode_text
+from tasks.language_model.language_models import sentence_sums
 from tasks.model_source import locate_model
 from tasks.packed_linear import eight_bit_linear_layers, pack_linear_layers
 
@@ -37,7 +40,7 @@ def run(small: bool) -> list[dict[str, Any]]:
     if importlib.util.find_spec("onnxruntime"):
         rows += bodies(messages()[: 64 if small else 2048])
     if importlib.util.find_spec("ctranslate2"):
-        rows.append(causal(messages()[: 8 if small else 128]))
+        rows += causal(messages()[: 8 if small else 256])
     return rows
 
 
@@ -76,12 +79,23 @@ def features_by_onnx(peer: Any, batches: Sequence[np.ndarray]) -> list[np.ndarra
     return [peer.run(None, {"input_ids": batch, "attention_mask": np.ones_like(batch)})[0] for batch in batches]
 
 
+class Features(torch.nn.Module):
+    """A body that gives its features alone, since the export takes no other output."""
+
+    def __init__(self, body: Any) -> None:
+        super().__init__()
+        self.body = body
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:  # (B, P) -> (B, P, width)
+        return self.body(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+
+
 def export(body: Any, path: Path) -> None:
     """Write the body for ONNX Runtime; batches and lengths may vary."""
     example = torch.ones((2, 8), dtype=torch.int64)
     axes = {name: {0: "rows", 1: "pieces"} for name in ("input_ids", "attention_mask", "features")}
     names: dict[str, Any] = {"input_names": ["input_ids", "attention_mask"], "output_names": ["features"]}
-    torch.onnx.export(body, (example, example), str(path), **names, dynamic_axes=axes, dynamo=False)
+    torch.onnx.export(Features(body), (example, example), str(path), **names, dynamic_axes=axes, dynamo=False)
 
 
 def session(path: Path, bits: int) -> Any:
@@ -91,7 +105,7 @@ def session(path: Path, bits: int) -> Any:
 
     if bits == 8:
         quantised = path.with_name("body8.onnx")
-        quantize_dynamic(path, quantised, weight_type=QuantType.QInt8)
+        quantize_dynamic(path, quantised, weight_type=QuantType.QInt8, per_channel=True)
         path = quantised
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -106,33 +120,38 @@ def check_close(ours: np.ndarray, theirs: np.ndarray, least: float) -> None:
         raise AssertionError(f"features of the two sides have a mean cosine of {cosine:.4f}")
 
 
-def causal(lines: list[str]) -> dict[str, Any]:
-    """The row of SmolLM2. Scores of a line are compared by their correlation."""
+def causal(lines: list[str]) -> list[dict[str, Any]]:
+    """The rows of SmolLM2. Both sides score the same pieces. Scores of lines are compared by their correlation."""
     import ctranslate2
 
-    groups = [[tuple(line.split())] for line in lines]
-    model = load(CAUSAL, GGUF)
+    lines = [text for line in lines if (text := " ".join(map(fold, words_of(line))))]
+    model = load_for_scoring(CAUSAL)
+    encoded = encode_text(lines, model.vocabulary)
+    start, end = model.pieces.start, model.pieces.end
+    pieces = [[piece for word in model.pieces.of_words(line.split()) for piece in word] for line in lines]
+    order = sorted(range(len(lines)), key=lambda number: len(pieces[number]))
+    rows = []
+
+    def ours() -> list[float]:
+        return sentence_sums(model.score_targets(encoded).log_probability, encoded).tolist()
+
+    def theirs(peer: Any, tokens: list[list[str]]) -> list[float]:
+        found = peer.score_batch([tokens[number] for number in order], max_batch_size=BATCH)
+        scores = dict(zip(order, (sum(each.log_probs) for each in found), strict=True))
+        return [scores[number] for number in range(len(lines))]
+
     with tempfile.TemporaryDirectory() as folder:
         network, tokenizer = load_causal_model(CAUSAL, GGUF, precision="float32")
         network.save_pretrained(f"{folder}/model")
         tokenizer.save_pretrained(f"{folder}/model")
-        converted = ctranslate2.converters.TransformersConverter(f"{folder}/model").convert(
-            f"{folder}/converted", quantization="int8"
-        )
-        peer = ctranslate2.Generator(converted, device="cpu", inter_threads=1, intra_threads=1)
-        start = tokenizer.bos_token
-        tokens = [[start, *tokenizer.tokenize(line)] for line in lines]
-        order = sorted(range(len(lines)), key=lambda number: len(tokens[number]))
-
-        def ours() -> list[float]:
-            return [float(scores[0]) for scores in model.score_sentences(groups)]
-
-        def theirs() -> list[float]:
-            found = peer.score_batch([tokens[number] for number in order], max_batch_size=BATCH)
-            scores = dict(zip(order, (sum(each.log_probs) for each in found), strict=True))
-            return [scores[number] for number in range(len(lines))]
-
-        correlation = float(np.corrcoef(ours(), theirs())[0, 1])
-        if correlation < 0.99:
-            raise AssertionError(f"scores of the two sides have a correlation of {correlation:.3f}")
-        return speed("SmolLM2 scoring lines against CTranslate2 in 8 bits", len(lines), "sentences/s", ours, theirs)
+        tokens = [tokenizer.convert_ids_to_tokens([*start, *of_line, *end]) for of_line in pieces]
+        for bits, kind in ((32, "float32"), (8, "int8")):
+            converter = ctranslate2.converters.TransformersConverter(f"{folder}/model")
+            converted = converter.convert(f"{folder}/{kind}", quantization=kind)
+            peer = ctranslate2.Generator(converted, device="cpu", inter_threads=1, intra_threads=1)
+            correlation = float(np.corrcoef(ours(), theirs(peer, tokens))[0, 1])
+            if correlation < 0.99:
+                raise AssertionError(f"scores of the two sides have a correlation of {correlation:.3f}")
+            name = f"SmolLM2 scoring lines in 32 bits against CTranslate2 in {bits} bits"
+            rows.append(speed(name, len(lines), "sentences/s", ours, partial(theirs, peer, tokens)))
+    return rows
