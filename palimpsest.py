@@ -1,7 +1,8 @@
 """palimpsest in Python: mask private text, fill the masks, adapt a language model, and measure the cost.
 
 The functions are the stages of the command line, with the same settings by the same names (``palimpsest mask --help``
-lists them with their units). They take text in memory, in files or in a data set of Hugging Face::
+lists them with their units): ``epochs=2`` for ``adaptation.epochs``. They take text in memory, in files or in a data
+set of Hugging Face::
 
     import palimpsest
 
@@ -319,7 +320,7 @@ def adapt(
     ``none``, ``token`` (Baseline0), ``ignore`` (Baseline1), ``remove`` (redaction) or ``drop`` (without the lines that
     have one). ``merged``: a causal model is written whole with its tokenizer, for ``from_pretrained`` of
     ``transformers``, and not as an update of its base. ``overwrite``: an earlier model in ``output`` is replaced.
-    ``settings`` are those of ``language_model`` in ``params.yaml``: ``adaptation={"epochs": 2}``.
+    ``settings`` are those of ``language_model`` in ``params.yaml``: ``epochs=2``.
     """
     from tasks.errors import ModelError
     from tasks.language_model.adapt import COMMAND, AdaptFiles
@@ -380,7 +381,7 @@ def rescore(
     """Word errors of a language model's choice among a recogniser's hypotheses (paper 4.2).
 
     The weights are tuned on the lists ``dev``, frozen, and applied to ``nbest`` once. Without a model: the recogniser's
-    own choice. ``settings``: ``rescoring={"hypotheses_at_most": 50}``, ``word_errors={"bootstrap_samples": 200}``.
+    own choice. ``settings`` of ``rescoring`` and ``word_errors``: ``hypotheses_at_most=50``, ``bootstrap_samples=200``.
     """
     from tasks.records.cell import Cell
     from tasks.speech.rescoring.rescore_command import COMMAND, RescoreFiles
@@ -443,6 +444,7 @@ def _settings(
     from tasks.errors import ParameterError
     from tasks.settings.base import Settings
     from tasks.settings.checks import check_settings
+    from tasks.settings.overrides import full_key, put_setting
 
     if isinstance(given, Settings):
         if settings:
@@ -451,17 +453,19 @@ def _settings(
             )
         return given
     values = {"kind": given} if isinstance(given, str) else dict(given)
-    return check_settings(command.settings, {**values, **settings}, f"{command.name} settings")
+    for name, value in settings.items():
+        put_setting(values, full_key(name, command.settings, values).split("."), value)
+    return check_settings(command.settings, values, f"{command.name} settings")
 
 
 def _adaptation(defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:
     """Values and settings; ``adaptation`` may also have a causal model's training settings."""
     if defaults["kind"] != "causal_lm":
         return {**defaults}, settings
-    rest = {name: value for name, value in settings.items() if name != "adaptation"}
+    rest = {name: value for name, value in settings.items() if name not in ("adaptation", "causal_lm")}
     causal = settings.get("causal_lm", {})
     training = {**settings.get("adaptation", {}), **causal.get("adaptation", {})}
-    return {**defaults}, {**rest, "causal_lm": {**defaults["causal_lm"], **causal, "adaptation": training}}
+    return {**defaults, "causal_lm": {**defaults["causal_lm"], **causal, "adaptation": training}}, rest
 
 
 def _private_folder() -> tempfile.TemporaryDirectory[str]:

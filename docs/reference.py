@@ -232,8 +232,16 @@ def _benchmarks() -> str:
 
 A row compares one step with another program that does the same work. Both are measured in one run on one machine, in
 turns, and their outputs are compared first. A ratio above 1 means that palimpsest is faster. Peers run as a careful
-user configures them: in batches, sorted by length, without parts that the work does not need. ONNX Runtime,
-ctranslate2, llama.cpp and vLLM are not compared.
+user configures them: in batches, sorted by length, without parts that the work does not need. llama.cpp and vLLM are
+not compared.
+
+Some peers are faster:
+
+- **KenLM** looks n-grams up in C++. An experiment scores a text in seconds, so this is a small part of it.
+- **ONNX Runtime and CTranslate2** fuse the operations of a layer, and need a conversion of each model first. palimpsest
+  runs the model that it has just trained, with the same code on a GPU.
+- **Eight bits** of ONNX Runtime and CTranslate2 change the results: the features of MiniLM, and perplexities by some
+  percent.
 """
     rows = json.loads(_read("benchmarks/results/latest.json"))
     machines = {f"{row['machine']['processor']}, {row['machine']['cores']} cores" for row in rows}

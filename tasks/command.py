@@ -120,7 +120,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             dest="overrides",
             action="append",
             default=[],
-            help="one setting, by its key"
+            help="one setting, by its key, or the last part of it,"
             + (" in params.yaml below " if self._paths else "")
             + ", ".join(map(_shown, self._paths.values()))
             + ", named at the end of this help, or below resources",
@@ -223,7 +223,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         values: dict[str, Any] = dict(found.get("", found))
         if self.parts:
             values = of_kind(values, overrides, self.settings)
-        checked: AnySettings = check_settings(self.settings, with_overrides(values, overrides), where)
+        checked: AnySettings = check_settings(self.settings, with_overrides(values, overrides, self.settings), where)
         return checked
 
     def _resources(self, arguments: argparse.Namespace, read: ResourceSettings | None) -> ResourceSettings:

@@ -88,7 +88,7 @@ def test_lists_are_rescored(model):
     hypotheses = [{"text": "the hat sleeps", "score": -1.0}, {"text": "the cat sleeps", "score": -1.1}]
     one = {"reference": "the cat sleeps", "hypotheses": hypotheses}
     lists = [{"utterance_id": str(number), **one} for number in range(4)]
-    alone = palimpsest.rescore(lists, lists, word_errors={"bootstrap_samples": 100})
+    alone = palimpsest.rescore(lists, lists, bootstrap_samples=100)
     chosen = palimpsest.rescore(lists, lists, model, word_errors={"bootstrap_samples": 100})
     assert (alone["wer"], chosen["wer"]) == (1 / 3, 0)
 

@@ -19,9 +19,9 @@ The kind of the model decides how it is trained:
 
 examples:
   palimpsest adapt --model models/pretrained --input filled.txt --output models/adapted
-  palimpsest adapt --model models/pretrained --input filled.txt --output models/adapted --set adaptation.epochs=2
-  palimpsest adapt --model models/pretrained --input raw.txt --output models/adapted --set adaptation.private.epsilon=8
-  palimpsest adapt --model gpt2 --input filled.txt --output models/adapted --set causal_lm.adaptation.epochs=3
+  palimpsest adapt --model models/pretrained --input filled.txt --output models/adapted --set epochs=2
+  palimpsest adapt --model models/pretrained --input raw.txt --output models/adapted --set epsilon=8
+  palimpsest adapt --model gpt2 --input filled.txt --output models/adapted --set epochs=3
 """
 
 from functools import partial

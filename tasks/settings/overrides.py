@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_origin
 
 import yaml
@@ -42,16 +42,44 @@ def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
     return overrides
 
 
-def with_overrides(values: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
+def with_overrides(values: Mapping[str, Any], texts: Sequence[str], settings: object = None) -> dict[str, Any]:
     """Settings overridden by ``KEY=VALUE``; a dot goes one level down, and the last value of a key counts.
 
-    A new ``kind`` of a section replaces the whole section, since its keys were of another kind.
+    A key of one level may be a setting of any level of the type ``settings`` (``full_key``). A new ``kind`` of a section
+    replaces the whole section, since its keys were of another kind.
     """
     changed = dict(values)
     overrides = {key: value for text in texts for key, value in parse_overrides([text]).items()}
     for key in sorted(overrides, key=lambda key: key.split(".")[-1] != "kind"):
-        put_setting(changed, key.split("."), overrides[key])
+        put_setting(changed, full_key(key, settings, changed).split("."), overrides[key])
     return changed
+
+
+def full_key(key: str, settings: object, values: Mapping[str, Any]) -> str:
+    """The key path of a setting that is named by its last key alone: ``epochs`` for ``adaptation.epochs``.
+
+    The setting of the highest level counts. ``values`` give the kinds of sections. ``ParameterError`` if the name fits
+    several settings of that level.
+    """
+    found = set(_paths_to(key, settings, values))
+    level = min((path.count(".") for path in found), default=0)
+    paths = sorted(path for path in found if path.count(".") == level)
+    if len(paths) < 2:
+        return paths[0] if paths else key
+    raise ParameterError(f"setting {key!r} fits {', '.join(paths)}; give one of these keys")
+
+
+def _paths_to(key: str, kind: object, values: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    models = _models(kind)
+    for model in [model for model in models if _kind(model) == values.get("kind")] or models:
+        for name, info in model.model_fields.items():
+            if name == key:
+                yield before + name
+            elif get_origin(info.annotation) is not list:
+                below = values.get(name)
+                yield from _paths_to(
+                    key, info.annotation, below if isinstance(below, Mapping) else {}, f"{before}{name}."
+                )
 
 
 def put_setting(values: dict[str, Any], path: Sequence[str], value: object) -> None:

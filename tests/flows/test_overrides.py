@@ -9,7 +9,9 @@ from scratch_project import Project
 from flows.checkout.overrides import ORIGINAL, checked_resources, overridden, overridden_text, put_back
 from flows.checkout.run_lock import STATE_FOLDER
 from tasks.errors import ParameterError, StageError
-from tasks.settings.overrides import parse_overrides
+from tasks.language_model.adapt import COMMAND as ADAPT
+from tasks.settings.base import Settings
+from tasks.settings.overrides import full_key, parse_overrides
 
 TOP_K = "top_k: {kind: top_k, k: 10}"
 
@@ -99,3 +101,29 @@ def test_an_edit_meanwhile_is_not_lost(project: Project) -> None:
         project.replace("params.yaml", "k: 20}", "k: 30}")
     assert "k: 30}" in project.read("params.yaml")
     assert Path(project.folder, STATE_FOLDER, "params.yaml.before_overrides").read_text(encoding="utf-8") == before
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "key"),
+    [
+        ("epochs", "transformer", "adaptation.epochs"),
+        ("epochs", "causal_lm", "causal_lm.adaptation.epochs"),
+        ("epsilon", "transformer", "adaptation.private.epsilon"),
+        ("adaptation.epochs", "transformer", "adaptation.epochs"),
+        ("nowhere", "transformer", "nowhere"),
+    ],
+)
+def test_a_setting_has_the_last_part_of_its_key_as_a_name(name, kind, key):
+    assert full_key(name, ADAPT.settings, {"kind": kind}) == key
+
+
+def test_a_name_of_two_settings_is_refused():
+    class Part(Settings):
+        size: int = 1
+
+    class Whole(Settings):
+        left: Part = Part()
+        right: Part = Part()
+
+    with pytest.raises(ParameterError, match=r"'size' fits left\.size, right\.size; give one of these keys"):
+        full_key("size", Whole, {})
