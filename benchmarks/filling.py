@@ -7,6 +7,7 @@ its embeddings: right for timing, and for nothing else. ONNX Runtime is not comp
 
 import copy
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def sentences_of(lines: Sequence[str]) -> list[Any]:
 def fill_by_pipeline(unmask: Any, candidates: Any, lines: Sequence[str], batch: int) -> list[list[str]]:
     """The first of the pipeline's 20 best answers for each marker that ours could write too.
 
-    Where there is none, the pipeline is asked for all answers.
+    Where there is none, the pipeline is asked for 1,000 answers, and then for all.
     """
     entries, none = candidates.spaced.tolist(), unwanted(candidates.words)
     allowed = {want: set(entries) - {entries[number] for number in words} for want, words in none.items()}
@@ -81,7 +82,8 @@ def fill_by_pipeline(unmask: Any, candidates: Any, lines: Sequence[str], batch: 
         waiting.sort(key=lambda number: len(texts[number]))
         found = unmask([texts[number] for number in waiting], top_k=20, batch_size=batch)
         for number, answers in zip(waiting, found if len(waiting) > 1 else [found], strict=True):
-            word = best(answers, number) or best(unmask(texts[number], top_k=len(unmask.tokenizer)), number)
+            more = (unmask(texts[number], top_k=most) for most in (1000, len(unmask.tokenizer)))
+            word = next(filter(None, (best(found, number) for found in chain([answers], more))), None)
             assert word is not None
             words[number].append(word)
             texts[number] = texts[number].replace("[MASK]", word, 1)

@@ -45,8 +45,8 @@ def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
 def with_overrides(values: Mapping[str, Any], texts: Sequence[str], settings: object = None) -> dict[str, Any]:
     """Settings overridden by ``KEY=VALUE``; a dot goes one level down, and the last value of a key counts.
 
-    A key of one level may be a setting of any level of the type ``settings`` (``full_key``). A new ``kind`` of a section
-    replaces the whole section, since its keys were of another kind.
+    A key of one level may be a setting of any level of the type ``settings`` (``full_key``). A new ``kind`` of a
+    section replaces the whole section, since its keys were of another kind.
     """
     changed = dict(values)
     overrides = {key: value for text in texts for key, value in parse_overrides([text]).items()}
