@@ -14,7 +14,8 @@ g(w) is the guesser's score of a word. A model reorders the 20 best guesses by
 
 p_base is the model before its adaptation. So only the adaptation counts, as in "recollect and rank" (Meng et al. 2025).
 With a weight of 1 a model of raw text found a little more on chat and meetings, and one of released text less. The
-latter finds no more than no model, so the rungs after ``released`` do not use it.
+latter seldom finds more than no model. So each half of the lines has it only if it finds more words on the other half,
+and the rungs after ``released`` do not use it.
 No rung has the reader of ``audit.reranker``.
 
 The blind figure of a rung is the result of the same attack with nothing to find in the new source: without the model,
@@ -170,5 +171,16 @@ def _ranks(attacked: AttackedText, attacker: Attacker) -> np.ndarray:
         if attacker.has_fills:
             pairs = zip(gains, contested, strict=True)
             gains = [_without_fill(gain, each, words) for gain, each in pairs]
+        without = ranks.copy()
         ranks[list(reading.contested)] = new_ranks(contested, gains)
+        if attacker.has_fills:
+            ranks = better_ranks(ranks, without, np.array([place.line for place in attacker.places]))
     return ranks
+
+
+def better_ranks(ranks: np.ndarray, without: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    """Ranks (N,) of places: in each half of the lines (N,) those that find more words on the other half."""
+    half = np.unique(lines, return_inverse=True)[1] % 2 == 0
+    found, plain = ranks <= 1, without <= 1
+    is_used = np.where(half, found[~half].sum() > plain[~half].sum(), found[half].sum() > plain[half].sum())
+    return np.where(is_used, ranks, without)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import yaml
 from marked_text import MaskedText
@@ -10,7 +11,7 @@ from scripted_model import ScriptedModel
 
 from tasks.audit.attacked import AttackedText, AttackSettings, AuditFiles
 from tasks.audit.background import Passages, read_passages
-from tasks.audit.ladder import ADDED, ladder
+from tasks.audit.ladder import ADDED, better_ranks, ladder
 from tasks.audit.rungs import PUBLIC, RUNGS, figure_of, rung_of
 from tasks.cli import main
 from tasks.corpora.text_lines import write_lines
@@ -142,3 +143,12 @@ def test_the_stage_depends_on_the_sources_of_its_rungs(tmp_path):
     found = row(ladder=["raw", "background"], background="data/raw/known")
     assert [found[source] for source in sources] == [NO_FILE, "data/raw/known", "data/private/models/chat/oracle-1"]
     assert found["audit"] == {"raw-model": found["for_raw"]}
+
+
+def test_a_model_is_used_for_the_half_of_the_lines_whose_other_half_it_helps():
+    lines = np.array([1, 1, 2, 3, 4, 4])
+    # Lines 1 and 3 are one half, 2 and 4 the other. The model finds a word more on lines 2 and 4, one less on 1 and 3.
+    model, without = np.array([9, 9, 1, 2, 1, 7]), np.array([1, 9, 5, 2, 1, 7])
+    assert better_ranks(model, without, lines).tolist() == [9, 9, 5, 2, 1, 7]
+    assert better_ranks(model, model, lines).tolist() == model.tolist()
+    assert better_ranks(np.full(6, 2), without, lines).tolist() == without.tolist()
