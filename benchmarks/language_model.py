@@ -160,7 +160,9 @@ def ngram(lines: int) -> list[dict[str, Any]]:
     """A trigram model of some lines, read by both sides."""
     import kenlm
 
-    texts = [" ".join(map(fold, words_of(line))) for line in messages()]
+    folded = (" ".join(map(fold, words_of(line))) for line in messages())
+    # KenLM divides words by spaces alone.
+    texts = [text for text in folded if list(map(fold, words_of(text))) == text.split()]
     trained, read = [text for text in texts[:lines] if text], [text for text in texts[-lines // 10 :] if text]
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *dict.fromkeys(word for text in trained for word in text.split())))
     with tempfile.TemporaryDirectory() as folder:
