@@ -21,10 +21,10 @@ from transformers import GPT2Config, GPT2LMHeadModel, PrinterCallback, Trainer, 
 
 from benchmarks.frame import check_same, speed
 from benchmarks.texts import messages, zipf_text
-from tasks.corpora.words import fold, words_of
 from tasks.language_model.encoded_text import encode_text
 from tasks.language_model.ngram.folder import load, save_ngrams
 from tasks.language_model.ngram.kneser_ney import estimate
+from tasks.language_model.normalisation import normalise
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
 from tasks.language_model.training import TextBatches
 from tasks.language_model.training import train as train_ours
@@ -160,9 +160,7 @@ def ngram(lines: int) -> list[dict[str, Any]]:
     """A trigram model of some lines, read by both sides."""
     import kenlm
 
-    folded = (" ".join(map(fold, words_of(line))) for line in messages())
-    # KenLM divides words by spaces alone.
-    texts = [text for text in folded if list(map(fold, words_of(text))) == text.split()]
+    texts = [" ".join(normalise(line)) for line in messages()]
     trained, read = [text for text in texts[:lines] if text], [text for text in texts[-lines // 10 :] if text]
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *dict.fromkeys(word for text in trained for word in text.split())))
     with tempfile.TemporaryDirectory() as folder:

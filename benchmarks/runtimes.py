@@ -23,10 +23,10 @@ from transformers import AutoModel, AutoTokenizer
 from benchmarks.frame import speed
 from benchmarks.texts import messages
 from tasks.causal_model import load_causal_model
-from tasks.corpora.words import fold, words_of
 from tasks.language_model.causal_lm.folder import load_for_scoring
 from tasks.language_model.encoded_text import encode_text
 from tasks.language_model.language_models import sentence_sums
+from tasks.language_model.normalisation import normalise
 from tasks.model_source import locate_model
 from tasks.packed_linear import eight_bit_linear_layers, pack_linear_layers
 
@@ -124,7 +124,7 @@ def causal(lines: list[str]) -> list[dict[str, Any]]:
     """The rows of SmolLM2. Both sides score the same pieces. Scores of lines are compared by their correlation."""
     import ctranslate2
 
-    lines = [text for line in lines if (text := " ".join(map(fold, words_of(line))))]
+    lines = [text for line in lines if (text := " ".join(normalise(line)))]
     model = load_for_scoring(CAUSAL)
     encoded = encode_text(lines, model.vocabulary)
     start, end = model.pieces.start, model.pieces.end
