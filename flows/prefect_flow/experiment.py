@@ -215,6 +215,8 @@ def _run_stages(run: Run, executor: Executor, ran_on: dict[str, str]) -> None:
     """
     graph = run.plan.graph
     left, delays = graph.steps_left(), retry_delays(run.resources)
+    # Of stages with equal chains, those with most inputs take longest: attacks before perplexities.
+    order = {name: (-left[name], -len(node.dependencies)) for name, node in graph.nodes.items()}
     sorter = TopologicalSorter({name: node.upstream for name, node in graph.nodes.items()})
     sorter.prepare()
     ended: SimpleQueue[str] = SimpleQueue()
@@ -247,7 +249,7 @@ def _run_stages(run: Run, executor: Executor, ran_on: dict[str, str]) -> None:
         sorter.done(outcome.name)
 
     while sorter.is_active():
-        ready = sorted([*ready, *sorter.get_ready()], key=lambda name: -left[name])
+        ready = sorted([*ready, *sorter.get_ready()], key=order.__getitem__)
         decided = [outcome for name in ready if (outcome := _without_running(name, run)) is not None]
         for outcome in decided:
             ready.remove(outcome.name)
