@@ -7,7 +7,8 @@ differ only in case and punctuation count as one.
 
 Whisper writes numbers in digits and abbreviates titles. --set no_digits=true makes it spell numbers
 out. Titles such as Mr. remain, and the report counts them. Recordings longer than 30 s are cut in
-pauses, and long pauses are left out. The report names these recordings. The lists are private (mode 0600).
+pauses, and long pauses are left out. The report names these recordings. The lists are private (mode
+0600).
 
 example:
   palimpsest whisper-nbest --manifest test/manifest.jsonl --model openai/whisper-tiny.en --set no_digits=true \\
