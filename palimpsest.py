@@ -118,6 +118,8 @@ class Review(Sequence[Mapping[str, Any]]):
     records: Sequence[Mapping[str, Any]]
     measured: Measured
     """``direct`` and ``quasi`` identifiers with recall and unmasked ones per 1,000 lines; ``needed``: further lines."""
+    recorded: str
+    """Number of recorded lines, and of those left out, with the reasons; empty if none were given."""
 
     def __len__(self) -> int:
         return len(self.records)
@@ -294,11 +296,13 @@ def review(
     corpus, technique = (*cell.split("/"), "")[:2]
     limit = read_parameters(DEFAULT_PATH).release.unmasked_direct
     reading = Reading(corpus, technique, reviewer or getuser(), limit, suggestions=suggestions)
+    recorded = ""
     with _private_folder() as name:
         if records := list(reviewed):
-            take_import(reading, "prodigy", Path(_lists_file(records, Path(name) / "reviewed.jsonl")), {})
+            said = take_import(reading, "prodigy", Path(_lists_file(records, Path(name) / "reviewed.jsonl")), {})
+            recorded = said.partition(": ")[2]  # without the name of the file
     following = written("prodigy", next_lines(reading, lines), reviewed=False, documents=None)
-    return Review([json.loads(line) for line in following], reading.bound())
+    return Review([json.loads(line) for line in following], reading.bound(), recorded)
 
 
 def adapt(
@@ -444,7 +448,7 @@ def _settings(
     from tasks.errors import ParameterError
     from tasks.settings.base import Settings
     from tasks.settings.checks import check_settings
-    from tasks.settings.overrides import full_key, put_setting
+    from tasks.settings.overrides import with_values
 
     if isinstance(given, Settings):
         if settings:
@@ -453,9 +457,9 @@ def _settings(
             )
         return given
     values = {"kind": given} if isinstance(given, str) else dict(given)
-    for name, value in settings.items():
-        put_setting(values, full_key(name, command.settings, values).split("."), value)
-    return check_settings(command.settings, values, f"{command.name} settings")
+    # Whole sections first, so that none replaces a setting in it.
+    ordered = dict(sorted(settings.items(), key=lambda item: not isinstance(item[1], Mapping)))
+    return check_settings(command.settings, with_values(values, ordered, command.settings), f"{command.name} settings")
 
 
 def _adaptation(defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:

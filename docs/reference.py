@@ -241,8 +241,7 @@ Some peers are faster:
 - **KenLM** looks n-grams up in C++. An experiment scores a text in seconds, so this is a small part of it.
 - **ONNX Runtime and CTranslate2** fuse the operations of a layer, and need a conversion of each model first. palimpsest
   runs the model that it has just trained, with the same code on a GPU.
-- **Eight bits** of ONNX Runtime and CTranslate2 change the results: the features of MiniLM, and perplexities by some
-  percent.
+- **Eight bits** change the results: with CTranslate2, SmolLM2's perplexity of 400 messages goes from 161.7 to 148.3.
 - **`palimpsest run`** starts a Prefect server, in seven seconds. `palimpsest plan` also checks all settings and changed
   inputs.
 - **MlflowClient.log_batch** alone is the lower bound of publishing, which also reads the reports.

@@ -84,6 +84,16 @@ def test_adapting_lowers_the_perplexity_that_the_command_prints(tmp_path, model,
     assert palimpsest.perplexity(adapted, test)["perplexity"] < before["perplexity"]
 
 
+def test_a_named_setting_holds_beside_its_section_in_any_order(tmp_path, model):
+    section, weight = {"ngram": {}}, {"generic_weight": 0.5}
+    given = {"whole": {"ngram": weight}, "first": weight | section, "last": section | weight, "none": section}
+    found = {}
+    for name, settings in given.items():
+        palimpsest.adapt(model, ["the cat sleeps"] * 20, tmp_path / name, valid=LINES, **settings)
+        found[name] = (tmp_path / name / "settings.json").read_text()
+    assert found["whole"] == found["first"] == found["last"] != found["none"]
+
+
 def test_lists_are_rescored(model):
     hypotheses = [{"text": "the hat sleeps", "score": -1.0}, {"text": "the cat sleeps", "score": -1.1}]
     one = {"reference": "the cat sleeps", "hypotheses": hypotheses}
@@ -208,9 +218,12 @@ def test_a_review_gives_lines_to_read_and_counts_those_that_a_person_has_read(tm
     after = palimpsest.review("mail/allow_list", marked, reviewer="ann")
     assert after.measured["lines"] == after.measured["own"] == 3
     assert [record["meta"]["line"] for record in after] == [1, 5, 4]
+    assert after.recorded == "3 lines taken, 4 words marked, by ann"
     expected = begin().bound()
     assert after.measured == expected
     assert (expected["direct"]["found"], expected["direct"]["unmasked_found"]) == (2, 1)
+    mixed = [{**after[0], "answer": "accept"}, after[1]]
+    assert "left out: 1 records without an answer" in palimpsest.review("mail/allow_list", mixed).recorded
 
 
 def test_a_review_takes_no_line_of_another_text(tmp_path, monkeypatch):

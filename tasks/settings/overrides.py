@@ -43,15 +43,21 @@ def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def with_overrides(values: Mapping[str, Any], texts: Sequence[str], settings: object = None) -> dict[str, Any]:
-    """Settings overridden by ``KEY=VALUE``; a dot goes one level down, and the last value of a key counts.
+    """Settings overridden by ``KEY=VALUE``, as by ``with_values``; the last value of a key counts."""
+    return with_values(
+        values, {key: value for text in texts for key, value in parse_overrides([text]).items()}, settings
+    )
+
+
+def with_values(values: Mapping[str, Any], given: Mapping[str, Any], settings: object) -> dict[str, Any]:
+    """Settings with the given values by key, in their order; a dot goes one level down.
 
     A key of one level may be a setting of any level of the type ``settings`` (``full_key``). A new ``kind`` of a
     section replaces the whole section, since its keys were of another kind.
     """
     changed = dict(values)
-    overrides = {key: value for text in texts for key, value in parse_overrides([text]).items()}
-    for key in sorted(overrides, key=lambda key: key.split(".")[-1] != "kind"):
-        put_setting(changed, full_key(key, settings, changed).split("."), overrides[key])
+    for key in sorted(given, key=lambda key: key.split(".")[-1] != "kind"):
+        put_setting(changed, full_key(key, settings, changed).split("."), given[key])
     return changed
 
 

@@ -48,7 +48,7 @@ def _speech(samples: torch.Tensor, longest: int, sample_rate: int) -> Iterator[t
     )
     for each in found:
         start, end = (each[key] * sample_rate // _DETECTOR_RATE for key in ("start", "end"))
-        yield start, min(end, start + longest)
+        yield start, min(end, start + longest)  # by rounding alone: the detector counts the margins
 
 
 @cache
