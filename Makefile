@@ -25,7 +25,7 @@ help:
 	@echo "make docs       build the documentation site: open site/index.html"
 	@echo "make bench      run the benchmarks into benchmarks/results/latest.json"
 	@echo "make bench-gpu  what one GPU does at the paper's sizes, into benchmarks/results/gpu-NAME.json"
-	@echo "make compare DATA=FOLDER  techniques and other programs on court decisions (docs/research/anonymisers.md, persons.md)"
+	@echo "make compare DATA=FOLDER  our figures on public sets, with those of other programs (docs/comparisons.md)"
 	@echo "make lint       ruff and mypy"
 	@echo "make install    the virtual environment .venv with the pinned dependencies"
 	@echo "make clean      remove outputs of the graph (not the environment, not your data)"
@@ -108,12 +108,15 @@ bench: $(INSTALLED)
 bench-gpu: $(INSTALLED)
 	@$(BIN)/python -m benchmarks.gpu
 
-# DATA: a folder with persons/entity_tab.jsonl, persons/spia_tab.jsonl, persons/spia_panorama.jsonl and persons/peers.
+# DATA: a folder with persons/entity_tab.jsonl, persons/spia_tab.jsonl, persons/spia_panorama.jsonl, persons/peers,
+# gold, text/books and speech/librispeech_nbest.
 compare: $(INSTALLED)
 	@test -n "$(DATA)" || { echo "DATA is missing; give the folder of labelled data: make compare DATA=FOLDER"; exit 2; }
 	@$(BIN)/python -m benchmarks.anonymisers "$(DATA)"
 	@$(BIN)/python -m benchmarks.persons "$(DATA)"
 	@$(BIN)/python -m benchmarks.leaderboard "$(DATA)"
+	@$(BIN)/python -m benchmarks.entities "$(DATA)"
+	@$(BIN)/python -m benchmarks.nbest "$(DATA)" .palimpsest/nbest
 
 install: $(INSTALLED)
 

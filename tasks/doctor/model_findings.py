@@ -54,7 +54,7 @@ def _taggers(key: str, settings: TechniqueSettings) -> Iterator[tuple[str, str, 
             yield from _taggers(f"{key}.parts.{number}", part)
     elif isinstance(settings, EntityTagger) and not isinstance(settings.tagger, QuasiIdentifierTagger):
         tagger = settings.tagger
-        yield f"{key}.tagger.model", tagger.model, tagger.kind not in ("transformers", "crf", "word_classifier")
+        yield f"{key}.tagger.model", tagger.model, tagger.kind in ("spacy", "presidio")
 
 
 def _finding(key: str, model: str, root: Path, *, is_pipeline: bool) -> Finding:

@@ -14,6 +14,28 @@ MANY_MASKED = 0.5
 """Share of masked words from which the user gets a warning, since little of the text is left."""
 
 
+GLINER_TYPES = {
+    "person": "PERSON",
+    "location": "LOCATION",
+    "address": "LOCATION",
+    "organization": "ORGANISATION",
+    "nationality or religion": "GROUP",
+    "date": "DATE",
+    "age": "NUMBER",
+    "amount of money": "MONEY",
+    "phone number": "CONTACT",
+    "email address": "CONTACT",
+    "username": "CONTACT",
+    "website": "CONTACT",
+    "identification number": "IDENTIFIER",
+    "account number": "IDENTIFIER",
+    "password": "IDENTIFIER",
+    "title of a work": "WORK",
+    "product": "MISCELLANEOUS",
+}
+"""Types that GLiNER2 finds by default, with their classes."""
+
+
 class Markers(Settings):
     """How markers are written."""
 
@@ -73,6 +95,20 @@ class TransformersTagger(Settings):
     """Entities whose mean token probability is lower are not masked."""
 
 
+class GlinerTagger(Settings):
+    """A GLiNER2 model, such as ``fastino/gliner2-base-v1``: it finds the entity types that it is given."""
+
+    kind: Literal["gliner"]
+    model: str
+    """Hub name or folder."""
+    entity_types: list[str] = Field(default=list(GLINER_TYPES), min_length=1)
+    """Types to find, in words. Types of your own also need a class in ``labels``."""
+    batch_size: int = Field(default=8, ge=1)
+    """Windows per batch."""
+    minimum_score: float = Field(default=0.3, ge=0.0, le=1.0)
+    """Entities of lower confidence are not masked."""
+
+
 class PresidioTagger(Settings):
     """presidio-analyzer: recognisers by pattern, checksum and context word, and the entities of a spaCy pipeline."""
 
@@ -114,6 +150,12 @@ class QuasiIdentifierTagger(Settings):
 
 
 TaggerSettings = Annotated[
-    SpacyTagger | TransformersTagger | PresidioTagger | CrfTagger | WordClassifierTagger | QuasiIdentifierTagger,
+    SpacyTagger
+    | TransformersTagger
+    | GlinerTagger
+    | PresidioTagger
+    | CrfTagger
+    | WordClassifierTagger
+    | QuasiIdentifierTagger,
     Field(discriminator="kind"),
 ]

@@ -1,13 +1,15 @@
 """Mapping from the entity types of models to the classes of markers.
 
-The types are those of OntoNotes 5 (spaCy's English pipelines), CoNLL-2003 (BERT-NER) and presidio, in their usual
-spellings. ``None`` leaves such words unmasked: ordinals, quantities, percentages and languages name nobody.
+The types are those of OntoNotes 5 (spaCy's English pipelines), CoNLL-2003 (BERT-NER), presidio and
+``openai/privacy-filter``, in their usual spellings, and the default ones for GLiNER2. ``None`` leaves such words
+unmasked: ordinals, quantities, percentages and languages name nobody.
 """
 
 from collections.abc import Mapping
 
 from tasks.corpora.masked_text import CLASSES, MASK
 from tasks.errors import ModelError, ParameterError
+from tasks.masking.settings import GLINER_TYPES
 from tasks.spelling import nearest
 
 ENTITY_CLASSES: Mapping[str, str | None] = {
@@ -50,6 +52,12 @@ ENTITY_CLASSES: Mapping[str, str | None] = {
         ).split(),
         "IDENTIFIER",
     ),
+    "private_person": "PERSON",
+    "private_address": "LOCATION",
+    **dict.fromkeys(("private_email", "private_phone", "private_url"), "CONTACT"),
+    "private_date": "DATE",
+    **dict.fromkeys(("account_number", "secret"), "IDENTIFIER"),
+    **GLINER_TYPES,
 }
 """The mapping that ships with palimpsest."""
 

@@ -27,6 +27,7 @@ from tasks.masking.technique import Finding, KeptWord, Technique
 _MODELS = {
     "spacy": "spacy_tagger.SpacyModel",
     "transformers": "transformers_tagger.TransformersModel",
+    "gliner": "gliner_tagger.GlinerModel",
     "presidio": "presidio_tagger.PresidioModel",
     "crf": "crf_tagger.CrfModel",
     "word_classifier": "word_classifier.WordClassifier",

@@ -1,7 +1,8 @@
-"""A Hugging Face token classifier as tagger, such as BERT-NER (``dslim/bert-base-NER``, the paper's).
+"""A Hugging Face token classifier as tagger: ``dslim/bert-base-NER``, the paper's, or ``openai/privacy-filter``.
 
 The pipeline of transformers reads long lines in overlapping windows of the model's positions. Neighbouring tokens of
-one type are one entity, a ``B-`` tag begins a new one, and the score is the mean of the tokens' scores.
+one type are one entity, a ``B-`` tag begins a new one, and the score is the mean of the tokens' scores. The pipeline
+does not know tags of the last token and of the only one (``E-``, ``S-``): they become ``I-`` and ``B-``.
 """
 
 import logging
@@ -15,6 +16,7 @@ from tasks.model_source import locate_model, unreachable
 from tasks.torch_setup import set_up_torch
 
 _OUTSIDE = "O"
+_BEGIN_OR_INSIDE = {"E-": "I-", "S-": "B-"}
 _BATCHES_PER_BLOCK = 16
 
 
@@ -42,6 +44,10 @@ class TransformersModel(Tagger):
             raise ModelError(
                 f"model {settings.model!r}: its tokenizer gives no character offsets; use one that is fast"
             )
+        model.config.id2label = {
+            number: _BEGIN_OR_INSIDE.get(label[:2], label[:2]) + label[2:]
+            for number, label in model.config.id2label.items()
+        }
         self._labels = list(model.config.id2label.values())
         tokenizer.model_max_length = positions_of(model.config, tokenizer)
         self._pipeline: Any = TokenClassificationPipeline(

@@ -6,6 +6,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from tasks.errors import ModelError
 from tasks.masking.settings import TransformersTagger
+from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
 from tasks.masking.taggers.transformers_tagger import TransformersModel
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
@@ -106,3 +107,42 @@ def test_a_folder_without_a_model(tmp_path):
     (tmp_path / "notes.txt").write_text("nothing")
     with pytest.raises(ModelError, match=r"cannot be loaded .* it holds notes\.txt"):
         TransformersModel(TransformersTagger(kind="transformers", model=str(tmp_path)), threads=1)
+
+
+def test_a_privacy_filter_with_tags_of_the_last_and_the_only_token(folder, tmp_path):
+    """The architecture of ``openai/privacy-filter``, whose head here reads the label off the embedding of each word."""
+    from transformers import AutoTokenizer, OpenAIPrivacyFilterConfig, OpenAIPrivacyFilterForTokenClassification
+
+    labels = ["O", *(f"{place}-private_{kind}" for kind in ("person", "address") for place in "BIES")]
+    tags = {
+        "tom": "B-private_person",
+        "smith": "E-private_person",
+        "ann": "S-private_person",
+        "paris": "S-private_address",
+    }
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    config = OpenAIPrivacyFilterConfig(
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=1,
+        head_dim=8, intermediate_size=8, num_local_experts=2, num_experts_per_tok=1, max_position_embeddings=POSITIONS,
+        pad_token_id=0, eos_token_id=3, id2label=dict(enumerate(labels)),
+        label2id={label: index for index, label in enumerate(labels)},
+    )  # fmt: skip
+    model = OpenAIPrivacyFilterForTokenClassification(config)
+    with torch.no_grad():
+        for weights in model.model.layers.parameters():
+            weights.zero_()
+        embeddings = model.get_input_embeddings().weight.zero_()
+        for word, index in tokenizer.get_vocab().items():
+            embeddings[index, labels.index(tags.get(word, "O"))] = 1.0
+        model.score.weight.zero_()
+        model.score.weight[:, : len(labels)] = torch.eye(len(labels)) * 5
+        if model.score.bias is not None:
+            model.score.bias.zero_()
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    filtered = TransformersModel(TransformersTagger(kind="transformers", model=str(tmp_path)), threads=1)
+    assert filtered.entity_types == ["private_address", "private_person"]
+    assert found(filtered, "Tom Smith likes Ann in Paris") == [
+        ("Tom Smith", "private_person"), ("Ann", "private_person"), ("Paris", "private_address"),
+    ]  # fmt: skip
+    assert {ENTITY_CLASSES[name] for name in filtered.entity_types} == {"PERSON", "LOCATION"}

@@ -1,0 +1,80 @@
+"""The tagger against a small GLiNER2 model with drawn weights, which is asked directly too."""
+
+import pytest
+import torch
+
+from tasks.errors import ModelError
+from tasks.masking.settings import GlinerTagger
+from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
+from tasks.masking.taggers.entity_tagger import EntityTagger
+from tasks.masking.taggers.gliner_tagger import GlinerModel
+from tasks.torch_setup import set_up_torch, stand_in_for_torchaudio_extension
+
+WORDS = "tom smith likes ann in paris texas meets lives works person location entities".split()
+SIGNS = "[PAD] [UNK] [CLS] [SEP] [SEP_TEXT] [SEP_STRUCT] [P] [C] [E] [R] [L] ( ) , .".split()
+TYPES = ["person", "location"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    set_up_torch(1)
+    stand_in_for_torchaudio_extension()
+    from gliner2.configuration import ExtractorConfig
+    from gliner2.inference.engine import GLiNER2
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+    from transformers import BertConfig, PreTrainedTokenizerFast
+
+    vocabulary = {token: index for index, token in enumerate([*SIGNS, *WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
+    shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    encoder = BertConfig(vocab_size=len(vocabulary), **shape)
+    torch.manual_seed(1)
+    model = GLiNER2(ExtractorConfig(model_name="tiny", max_width=4), encoder_config=encoder, tokenizer=fast)
+    path = tmp_path_factory.mktemp("gliner")
+    model.save_pretrained(path)
+    return str(path)
+
+
+def settings(folder, **values):
+    return GlinerTagger(kind="gliner", model=folder, entity_types=TYPES, minimum_score=0.45, **values)
+
+
+def test_entities_are_those_of_the_model_inside_the_line(folder):
+    model = GlinerModel(settings(folder, batch_size=2), threads=1)
+    lines = ["Tom Smith likes Paris", "Ann lives in Texas", "", "Tom meets Ann.", "Tom Smith likes Paris. " * 300]
+    tagged = list(model.tag(iter(lines)))
+    assert [line for line, _ in tagged] == lines
+    assert model.entity_types == sorted(TYPES)
+    from gliner2 import AutoExtractor
+
+    direct = AutoExtractor.from_pretrained(folder).eval()
+    for line, spans in tagged[:2]:
+        answer = direct.extract_entities(line, TYPES, threshold=0.45, include_confidence=True, include_spans=True)
+        # The model puts a full stop after the line.
+        wanted = {(name, one["text"].rstrip(".")) for name, each in answer["entities"].items() for one in each}
+        assert {(one.label, line[one.start : one.end]) for one in spans} == {one for one in wanted if one[1]} != set()
+    for line, spans in tagged:
+        assert all(0 <= one.start < one.end <= len(line) and 0.45 <= one.score <= 1 for one in spans)
+    # The long line is read in windows, to its end.
+    assert max(one.end for one in tagged[4][1]) > 6000
+
+
+def test_the_technique_masks_them(folder):
+    technique = EntityTagger(kind="entity_tagger", tagger=settings(folder)).build(None, threads=1)
+    ((_, found),) = technique.findings(["Ann lives in Texas"])
+    assert {one.label for one in found} <= {"PERSON", "LOCATION"}
+    assert found
+
+
+def test_every_default_type_has_a_class():
+    assert not [name for name in GlinerTagger(kind="gliner", model="x").entity_types if name not in ENTITY_CLASSES]
+
+
+def test_a_folder_without_a_model(tmp_path):
+    (tmp_path / "notes.txt").write_text("nothing")
+    with pytest.raises(ModelError, match=r"notes\.txt"):
+        GlinerModel(settings(str(tmp_path)), threads=1)
