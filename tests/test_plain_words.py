@@ -12,10 +12,7 @@ from tasks.results.measures import measures
 
 ROOT = Path(__file__).parents[1]
 TO_REWRITE = {
-    "docs/research/anonymisers.md",
     "docs/research/languages.md",
-    "docs/research/persons.md",
-    "docs/research/findings/four_corpora.md",
 }
 """Lab notes in the words of their first writing."""
 PAGES = sorted(
