@@ -11,16 +11,9 @@ from tasks import cli
 from tasks.results.measures import measures
 
 ROOT = Path(__file__).parents[1]
-TO_REWRITE = {
-    "docs/research/languages.md",
-}
-"""Lab notes in the words of their first writing."""
 PAGES = sorted(
-    {
-        path.relative_to(ROOT).as_posix()
-        for path in (*ROOT.glob("*.md"), ROOT / "data/README.md", *ROOT.glob("docs/**/*.md"))
-    }
-    - TO_REWRITE
+    path.relative_to(ROOT).as_posix()
+    for path in (*ROOT.glob("*.md"), ROOT / "data/README.md", *ROOT.glob("docs/**/*.md"))
 )
 LONGEST = 25
 """Words in a sentence."""
