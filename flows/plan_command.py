@@ -23,7 +23,6 @@ from pydantic import Field
 from flows.checkout.overrides import ORIGINAL
 from flows.graph.graph import open_repository, project_folder
 from flows.graph.plan import Plan, make_plan
-from flows.graph.selection import Selection, parse_only
 from tasks.options import Argument, Command, Options
 
 SUMMARY = "show which stages would run, and why"
@@ -38,11 +37,6 @@ class SelectionOptions(Options):
     """only stages with these values of a dimension (dataset, technique, filler, method, seed, …), 'stage' or 'step',
     with those that they depend on. A stage must match every --only"""
 
-    @property
-    def selection(self) -> Selection:
-        """The selection of these options."""
-        return Selection(self.stages, parse_only(self.only))
-
 
 class PlanOptions(SelectionOptions):
     """Options of the plan."""
@@ -54,13 +48,13 @@ class PlanOptions(SelectionOptions):
 def run(options: PlanOptions) -> int:
     """Print the plan; return 1 if its run would be refused, since something is missing."""
     from flows.checkout.overrides import checked_resources
-    from flows.runs.preparation import check_step_names, missing_text, missing_things
+    from flows.runs.missing import missing_text, missing_things
+    from flows.runs.preparation import check_step_names
 
-    selection = options.selection
     root = project_folder()
     resources = checked_resources(root)
     with open_repository(root) as repository:
-        plan = make_plan(repository, selection)
+        plan = make_plan(repository, options.stages, options.only)
         missing = missing_things(plan, root)
     check_step_names(resources, plan.steps)
     if (root / ORIGINAL).exists():
@@ -82,12 +76,10 @@ def plan_lines(plan: Plan) -> list[str]:
     """The plan as text: one line per stage, and the counts."""
     action_width = max((len(stage.action) for stage in plan.stages.values()), default=0)
     name_width = max(map(len, plan.stages), default=0)
-    lines = []
-    for stage in plan.stages.values():
-        reasons = "; ".join(stage.reasons)
-        if stage.restorable:
-            reasons += " (DVC's cache has the outputs: they are restored)"
-        lines.append(f"{stage.action:<{action_width}}  {stage.name:<{name_width}}  {reasons}".rstrip())
+    lines = [
+        f"{stage.action:<{action_width}}  {stage.name:<{name_width}}  {'; '.join(stage.reasons)}".rstrip()
+        for stage in plan.stages.values()
+    ]
     return [*lines, "", plan.summary()]
 
 

@@ -18,21 +18,22 @@ examples:
 """
 
 import json
-import signal
 import sys
 import time
 from contextlib import nullcontext, redirect_stdout
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from flows.graph.plan import Plan, enumeration
 from flows.plan_command import SelectionOptions
-from flows.runs.run_progress import REPORT_PAGE, SUMMARY_TABLE, VERDICT, is_of_this_run, makers_of
-from flows.stages.executor import INTERRUPTED, UNFINISHED, Outcome, State
+from flows.runs.run_progress import Progress, clock
+from flows.stages.executor import INTERRUPTED, UNDONE, UNFINISHED, Outcome, State
 from tasks.options import Argument, Command
 
 SUMMARY = "run the stages of the experiment that changed, several at once"
+SUMMARY_TABLE, REPORT_PAGE, VERDICT = (Path("results") / name for name in ("summary.md", "report.html", "verdict.txt"))
 
 
 class RunOptions(SelectionOptions):
@@ -49,8 +50,8 @@ class RunOptions(SelectionOptions):
 
 def run(options: RunOptions) -> int:
     """Run the stages; return 0 if all are done, 1 if one failed, 128 plus the signal's number if it was stopped."""
-    from flows.runs.preparation import prepared_run, refuse_missing
-    from flows.runs.run_progress import Progress
+    from flows.runs.missing import refuse_missing
+    from flows.runs.preparation import prepared_run
 
     started, warning = time.monotonic(), None
     with prepared_run(options.stages, options.only, options.set_, options.jobs, say) as run:
@@ -64,30 +65,26 @@ def run(options: RunOptions) -> int:
 
             refuse_missing(plan, run.root)
             run.observer = progress = Progress(plan.graph, run.parallel_stages, run.root)
-            asked = {"stages": options.stages, "only": options.only, "overrides": options.set_}
-            parameters = {**{name: value for name, value in asked.items() if value}, "jobs": run.parallel_stages}
+            parameters = {"stages": options.stages, "only": options.only, "overrides": options.set_}
             # Ray prints messages of its machines to standard output, which is for the JSON only.
             with redirect_stdout(sys.stderr) if options.json_ else nullcontext():
-                warning = drive(run, parameters)
+                warning = drive(run, {**parameters, "jobs": run.parallel_stages})
             progress.save()
         if options.json_:
             print(json.dumps(as_json(run.outcomes, time.monotonic() - started), indent=2, ensure_ascii=False))
         else:
-            print("\n".join(final_lines(run.outcomes, time.monotonic() - started)))
-            print("".join(f"{line}\n" for line in result_lines(plan, run.outcomes)), end="", flush=True)
+            print(
+                "\n".join([*final_lines(run.outcomes, time.monotonic() - started), *result_lines(plan, run.outcomes)])
+            )
+            # Printed last, so that it is visible.
+            print("".join(f"{line}\n" for line in failure_lines(run.outcomes)), end="", flush=True)
     if warning is not None:
         say(f"warning: {warning}")
-    # Printed last, so that it is visible.
-    if not options.json_:
-        print("".join(f"{line}\n" for line in failure_lines(run.outcomes)), end="", flush=True)
-    failed = count_states(run.outcomes)[State.FAILED]
-    if run.signal is not None:
-        say("stopped; finished stages are saved, run it again to continue")
-        return 128 + run.signal
-    if run.cancelled:
-        say("cancelled in Prefect; finished stages are saved, run it again to continue")
-        return 128 + signal.SIGTERM
-    if failed:
+    if run.stopped:
+        how, number = run.stopped
+        say(f"{how}; finished stages are saved, run it again to continue")
+        return 128 + number
+    if failed := count_states(run.outcomes)[State.FAILED]:
         correct = "correct the errors above, then run it again"
         say(f"{failed} of {len(run.outcomes)} stages failed; {correct}: finished stages are saved")
     return int(failed > 0)
@@ -100,7 +97,7 @@ def say(sentence: str) -> None:
 
 def short_plan(plan: Plan, shown: int = 12) -> list[str]:
     """The counts, and each reason with its stages."""
-    causes = [f"  {text}: {enumeration(names)}" for text, names in plan.causes()]
+    causes = [f"  {text}: {enumeration(names)}" for text, names in plan.causes().items()]
     if len(causes) > shown:
         causes = [*causes[:shown], f"  and {len(causes) - shown} more reasons; 'palimpsest plan' has all"]
     return [plan.summary(), *causes]
@@ -108,8 +105,6 @@ def short_plan(plan: Plan, shown: int = 12) -> list[str]:
 
 def final_lines(outcomes: dict[str, Outcome], seconds: float) -> list[str]:
     """One line for each stage that ran or was restored, and the counts of all states."""
-    from flows.runs.run_progress import clock
-
     made = [outcome for outcome in outcomes.values() if outcome.state in (State.RAN, State.RESTORED)]
     width = max((len(outcome.name) for outcome in made), default=0)
     lines = [""] if made else []
@@ -166,9 +161,10 @@ def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
     """
     lines = []
     for path in (SUMMARY_TABLE, REPORT_PAGE, VERDICT):
-        if not makers_of(path, plan) or not path.exists():
+        makers = [node.name for node in plan.graph.values() if str(path) in node.outputs]
+        if not makers or not path.exists():
             continue
-        if not is_of_this_run(path, plan, outcomes):
+        if any(outcomes[name].state in UNDONE for name in makers):
             lines += ["", f"{path} is of an earlier run"]
         elif path == SUMMARY_TABLE:
             from tasks.results.summary.summary_document import main_tables

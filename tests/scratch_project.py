@@ -12,7 +12,6 @@ import forked_commands
 
 from flows.graph.graph import Graph, Node, open_repository, read_graph
 from flows.graph.plan import Plan, make_plan
-from flows.graph.selection import Selection
 
 CHECKOUT = Path(__file__).parents[1]
 
@@ -119,7 +118,7 @@ class Project:
 
     def plan(self, *patterns: str) -> Plan:
         with open_repository(self.folder) as repository:
-            return make_plan(repository, Selection(patterns))
+            return make_plan(repository, patterns)
 
     def wait_for(self, path: str, run: subprocess.Popen[str]) -> None:
         """Wait until a command that was started has written a file."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.cluster.node import RANK, meeting_point, run_command
-from flows.graph.graph import dvc_stages, open_repository
+from flows.graph.graph import Graph, open_repository, read_graph
 from flows.runs.preparation import first_that_fits
 from flows.stages.asking import NUMBER, receive
 from flows.stages.executor import log_name
@@ -53,7 +53,7 @@ class Cluster:
 
     def __enter__(self) -> "Cluster":
         with open_repository(self._folder) as repository:
-            self._private = private_stages(dvc_stages(repository))
+            self._private = private_stages(read_graph(repository))
         ray = connect(self._settings)
         machines_with(ray, self._settings)
         self._remote = ray.remote(run_command)
@@ -231,24 +231,20 @@ def needs_of(resources: ResourceSettings, step: str) -> StageNeeds:
     return found if found.cores else found.model_copy(update={"cores": resources.threads * resources.devices})
 
 
-def private_stages(stages: Mapping[str, tuple[Any, list[str]]]) -> frozenset[str]:
-    """Return stages that read or write private files, from DVC's stage objects (``flows.graph.graph.dvc_stages``).
+def private_stages(graph: Graph) -> frozenset[str]:
+    """Return the stages that read or write private files.
 
     An output with ``push: false`` is private, and so is an input that is neither in git nor made by another stage.
     """
-    from dvc.dependency import ParamsDependency
-
     tracked = tracked_paths()
     found = set()
-    for name, (stage, upstream) in stages.items():
-        made = [output for above in upstream for output in stages[above][0].outs]
-        for entry in stage.deps:
-            if isinstance(entry, ParamsDependency):
-                continue
-            makers = [output for output in made if overlap(str(entry), str(output))]
-            if any(not output.can_push for output in makers) or not (makers or str(entry) in tracked):
-                found.add(name)
-        if any(not output.can_push for output in stage.outs):
+    for name, node in graph.items():
+        made = [output for above in node.upstream for output in graph[above].stage.outs]
+        makers = {path: [one for one in made if overlap(path, str(one))] for path in node.dependencies}
+        used = [*node.stage.outs, *(output for outputs in makers.values() for output in outputs)]
+        if not all(output.can_push for output in used) or any(
+            not outputs and path not in tracked for path, outputs in makers.items()
+        ):
             found.add(name)
     return frozenset(found)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.graph.selection import Selection
 from tasks.errors import ResourceError, StageError
 from tasks.files.private_folders import DVC_TABLES
 from tasks.records.cell import Cell
@@ -38,6 +37,8 @@ class Node:
     """Stages that make a dependency of this one, in the order of the graph."""
     dimensions: Mapping[str, str] = field(default_factory=dict)
     """Its cell, or its place in its matrix or foreach: ``{"dataset": "chat", "seed": "1"}``."""
+    stage: Any = None
+    """DVC's object, as long as its repository is open."""
 
     @property
     def step(self) -> str:
@@ -45,29 +46,17 @@ class Node:
         return self.name.split("@", 1)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """All stages by name, each after all stages that it depends on."""
+Graph = dict[str, Node]
+"""All stages by name, each after all stages that it depends on."""
 
-    nodes: dict[str, Node]
 
-    def steps_left(self) -> dict[str, int]:
-        """Return, for each stage, the number of stages in the longest chain that starts with it."""
-        lengths = dict.fromkeys(self.nodes, 1)
-        for name in reversed(self.nodes):
-            for above in self.nodes[name].upstream:
-                lengths[above] = max(lengths[above], lengths[name] + 1)
-        return lengths
-
-    def select(self, selection: Selection) -> "Graph":
-        """The selected stages, with everything upstream of them; all for an empty selection."""
-        if not selection:
-            return self
-        chosen = selection.names_in(self)
-        for name in reversed(self.nodes):
-            if name in chosen:
-                chosen.update(self.nodes[name].upstream)
-        return Graph({name: node for name, node in self.nodes.items() if name in chosen})
+def steps_left(graph: Graph) -> dict[str, int]:
+    """Return, for each stage, the number of stages in the longest chain that starts with it."""
+    lengths = dict.fromkeys(graph, 1)
+    for name in reversed(graph):
+        for above in graph[name].upstream:
+            lengths[above] = max(lengths[above], lengths[name] + 1)
+    return lengths
 
 
 def project_folder(start: str | Path = ".") -> Path:
@@ -118,8 +107,8 @@ def open_repository(root: str | Path) -> Iterator["Repo"]:
             raise StageError(f"DVC cannot read the graph: {text}") from None
 
 
-def dvc_stages(repository: "Repo") -> dict[str, tuple[Any, list[str]]]:
-    """DVC's stage objects by name, in the order of the graph, each with the names of the stages it depends on.
+def read_graph(repository: "Repo") -> Graph:
+    """The graph of the repository; a few hundredths of a second for a hundred stages.
 
     Read under DVC's lock, so that no other process is writing ``dvc.lock`` meanwhile. Data added with ``dvc add``
     counts only if a stage depends on it, as for ``dvc repro``.
@@ -138,28 +127,16 @@ def dvc_stages(repository: "Repo") -> dict[str, tuple[Any, list[str]]]:
     # Every stage after those it depends on; among the free ones the order of dvc.yaml.
     needs = edges.subgraph(wanted).reverse(copy=False)
     ordered = list(lexicographical_topological_sort(needs, key=position.__getitem__))
-    place = {stage: number for number, stage in enumerate(ordered)}
-    return {
-        stage.addressing: (
-            stage,
-            [above.addressing for above in sorted(edges.successors(stage), key=place.__getitem__)],
-        )
-        for stage in ordered
-    }
-
-
-def read_graph(repository: "Repo") -> Graph:
-    """The graph of the repository; a few hundredths of a second for a hundred stages."""
-    return graph_of(dvc_stages(repository))
-
-
-def graph_of(stages: Mapping[str, tuple[Any, list[str]]]) -> Graph:
-    """The graph of DVC's stage objects, as ``dvc_stages`` returns them."""
     definitions: dict[str, Mapping[str, Any]] = {}
-    return Graph({name: _node(name, stage, upstream, definitions) for name, (stage, upstream) in stages.items()})
+    graph: Graph = {}
+    for stage in ordered:
+        upstream = set(edges.successors(stage))
+        node = _node(stage, tuple(above.addressing for above in ordered if above in upstream), definitions)
+        graph[node.name] = node
+    return graph
 
 
-def _node(name: str, stage: "Stage", upstream: list[str], definitions: dict[str, Mapping[str, Any]]) -> Node:
+def _node(stage: "Stage", upstream: tuple[str, ...], definitions: dict[str, Mapping[str, Any]]) -> Node:
     """``definitions``: content of each ``dvc.yaml`` by its path, since every stage object would read it again."""
     from dvc.dependency import ParamsDependency
 
@@ -170,13 +147,14 @@ def _node(name: str, stage: "Stage", upstream: list[str], definitions: dict[str,
         parameters += [f"{prefix}{key}" for key in dependency.params or ["*"]]
     commands = stage.cmd if isinstance(stage.cmd, list) else [stage.cmd or ""]
     return Node(
-        name=name,
+        name=stage.addressing,
         command="\n".join(commands),
         dependencies=tuple(str(entry) for entry in stage.deps if not isinstance(entry, ParamsDependency)),
         parameters=tuple(parameters),
         outputs=tuple(str(entry) for entry in stage.outs),
-        upstream=tuple(upstream),
+        upstream=upstream,
         dimensions=_dimensions(stage, definitions),
+        stage=stage,
     )
 
 

@@ -5,16 +5,16 @@ stage after running ones may run: that depends on their outputs.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.graph.changes import Change, ChangeReader, Kind
-from flows.graph.graph import Graph, Node, dvc_stages, graph_of
+from flows.graph.changes import Change, Kind, changes_of
+from flows.graph.graph import Graph, read_graph
 from flows.graph.private_sources import refuse_pushed_sources
-from flows.graph.selection import Selection
+from flows.graph.selection import select
 from tasks.files.separate_paths import overlap
 from tasks.parameters.cells_command import STAGE as CHECK_OF_PARAMETERS
 
@@ -35,13 +35,17 @@ class PlannedStage:
     """Planned action for one stage, and its reasons."""
 
     name: str
-    action: Action
-    changes: tuple[Change, ...]
-    """Reasons of the stage's own; empty unless the action is ``run``."""
-    after: tuple[str, ...]
+    changes: tuple[Change, ...] = ()
+    """Reasons of the stage's own."""
+    after: tuple[str, ...] = ()
     """Direct predecessors that run, or may run, first."""
-    restorable: bool
-    """Whether DVC's cache already has the outputs, so that they are restored and nothing is computed."""
+
+    @property
+    def action(self) -> Action:
+        """What happens with the stage."""
+        if self.changes:
+            return Action.RUN
+        return Action.PERHAPS if self.after else Action.UNCHANGED
 
     @property
     def others_follow(self) -> bool:
@@ -53,10 +57,8 @@ class PlannedStage:
     @property
     def reasons(self) -> tuple[str, ...]:
         """The reasons in words; empty for an unchanged stage."""
-        texts = [change.text for change in self.changes]
-        if self.after:
-            texts.append(f"after {enumeration(self.after)}")
-        return tuple(texts)
+        after = (f"after {enumeration(self.after)}",) if self.after else ()
+        return (*(change.text for change in self.changes), *after)
 
     def as_dict(self) -> dict[str, Any]:
         """The content for ``--json``."""
@@ -66,7 +68,6 @@ class PlannedStage:
             "reasons": list(self.reasons),
             "changes": [{"kind": str(change.kind), "subject": change.subject} for change in self.changes],
             "after": list(self.after),
-            "restorable": self.restorable,
         }
 
 
@@ -79,10 +80,6 @@ class Plan:
     steps: frozenset[str] = frozenset()
     """Every step of ``dvc.yaml``, also of stages that are not selected."""
 
-    def to_do(self) -> Iterator[Node]:
-        """The stages that run, or may run."""
-        return (self.graph.nodes[name] for name, stage in self.stages.items() if stage.action is not Action.UNCHANGED)
-
     def counts(self) -> dict[Action, int]:
         """The number of stages of each action, with every action as a key."""
         found = Counter(stage.action for stage in self.stages.values())
@@ -91,58 +88,44 @@ class Plan:
     @property
     def nothing_to_do(self) -> bool:
         """Whether every stage is unchanged."""
-        return all(stage.action is Action.UNCHANGED for stage in self.stages.values())
+        return self.counts()[Action.UNCHANGED] == len(self.stages)
 
     def summary(self) -> str:
         """One line with the numbers of stages that run, may run and do not run."""
-        counts = self.counts()
-        total = len(self.stages)
-        noun = "stage" if total == 1 else "stages"
-        restorable = sum(stage.restorable for stage in self.stages.values())
-        run = f"{counts[Action.RUN]} will run" + (f" ({restorable} from DVC's cache)" if restorable else "")
-        perhaps = f"{counts[Action.PERHAPS]} will run if their inputs change"
-        return f"{total} {noun}: {run}, {perhaps}, {counts[Action.UNCHANGED]} unchanged"
+        run, perhaps, unchanged = self.counts().values()
+        noun = "stage" if len(self.stages) == 1 else "stages"
+        may = f"{perhaps} will run if their inputs change"
+        return f"{len(self.stages)} {noun}: {run} will run, {may}, {unchanged} unchanged"
 
-    def causes(self) -> Iterator[tuple[str, list[str]]]:
+    def causes(self) -> dict[str, list[str]]:
         """Each reason other than another stage's running, with its stages."""
         stages_of: dict[str, list[str]] = {}
         for stage in self.stages.values():
             for change in stage.changes:
                 stages_of.setdefault(change.text, []).append(stage.name)
-        yield from stages_of.items()
+        return stages_of
 
 
-EVERYTHING = Selection()
-
-
-def make_plan(repository: "Repo", selection: Selection = EVERYTHING) -> Plan:
-    """The plan for the selected stages and their dependencies; for all without a selection.
+def make_plan(repository: "Repo", patterns: Sequence[str] = (), only: Sequence[str] = ()) -> Plan:
+    """The plan for the selected stages (``flows.graph.selection``) and their dependencies; for all without a selection.
 
     ``ParameterError`` if DVC would push a private source.
     """
-    stages = dvc_stages(repository)
-    refuse_pushed_sources((stage for stage, _ in stages.values()), Path(repository.root_dir))
-    whole = graph_of(stages)
-    graph = whole.select(selection)
-    reader = ChangeReader(repository)
+    refuse_pushed_sources(Path(repository.root_dir))
+    whole = read_graph(repository)
+    graph = select(whole, patterns, only)
     planned: dict[str, PlannedStage] = {}
-    for name, node in graph.nodes.items():
-        stage, _ = stages[name]
+    for name, node in graph.items():
         after = tuple(above for above in node.upstream if planned[above].others_follow)
         # An input that a running stage makes is no reason yet: its content is unknown.
-        remade = [output.fs_path for above in after for output in stages[above][0].outs]
-        changes = tuple(
+        remade = [output.fs_path for above in after for output in graph[above].stage.outs]
+        changes = (
             change
-            for change in reader.changes(stage)
+            for change in changes_of(node.stage)
             if change.kind is not Kind.INPUT or not any(overlap(change.path, path) for path in remade)
         )
-        if changes:
-            action = Action.RUN
-        else:
-            action = Action.PERHAPS if after else Action.UNCHANGED
-        restorable = action is Action.RUN and not after and reader.restorable(stage)
-        planned[name] = PlannedStage(name, action, changes, after, restorable)
-    return Plan(graph, planned, frozenset(node.step for node in whole.nodes.values()))
+        planned[name] = PlannedStage(name, tuple(changes), after)
+    return Plan(graph, planned, frozenset(node.step for node in whole.values()))
 
 
 def enumeration(names: Iterable[str], shown: int = 3) -> str:

@@ -15,6 +15,8 @@ from flows.stages.executor import STOPPED, Outcome, State
 from flows.stages.processes import Processes
 from tasks.errors import ResourceError, StageError
 
+FOLDER_VARIABLE = "PALIMPSEST_FOLDER"
+"""Environment variable of a worker, or of the container that it starts: the project's folder."""
 HOME = Path(STATE_FOLDER) / "prefect"
 """Prefect's own folder for a checkout, unless the user has configured Prefect."""
 START_SECONDS = 120.0
@@ -30,14 +32,8 @@ def drive(run: Run, parameters: Mapping[str, Any]) -> str | None:
     configure(run.root)
     warning = None
     with Processes(run.root, inherited=[run.lock]) as processes:
-        # Importing Prefect takes a second, in which the server can start.
-        server = None if likely_configured() else TemporaryServer(processes, run.root)
-        if configured_url() is not None and server is not None:
-            server.stop()
-            server = None
-        elif configured_url() is None and server is None:
-            server = TemporaryServer(processes, run.root)
-        from prefect.exceptions import CancelledRun
+        # The import of Prefect takes a second, in which the server can start.
+        server = None if configured_url() else TemporaryServer(processes, run.root)
         from prefect.settings import (
             PREFECT_API_AUTH_STRING,
             PREFECT_API_URL,
@@ -46,7 +42,7 @@ def drive(run: Run, parameters: Mapping[str, Any]) -> str | None:
             temporary_settings,
         )
 
-        from flows.prefect_flow.experiment import experiment, of_command
+        from flows.prefect_flow.experiment import flow_of
 
         # Without a heartbeat, since joining its thread costs a second at the end of every flow run.
         settings: dict[Any, Any] = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
@@ -57,27 +53,21 @@ def drive(run: Run, parameters: Mapping[str, Any]) -> str | None:
                 PREFECT_LOGGING_TO_API_ENABLED: False,
             }
         try:
-            with temporary_settings(settings), of_command(run, processes, shown=server is None):
-                experiment(**parameters)
-        except CancelledRun:
-            if not run.cancelled:
-                raise
+            with temporary_settings(settings):
+                flow_of(run, processes, shown=server is None)(**parameters)
         except Exception as error:
             # A failed stage is in the outcomes; after a stop, errors are of the stop.
             failed = isinstance(error, StageError) and any(one.state is State.FAILED for one in run.outcomes.values())
-            if not failed and not run.stopped.is_set():
+            if not failed and not run.stopped:
                 error = _explained(error)
                 if not isinstance(error, ResourceError) or len(run.outcomes) < len(run.plan.stages):
                     raise error
                 warning = str(error)
-    run.outcomes = {name: run.outcomes.get(name) or _unfinished(name, run) for name in run.plan.stages}
+    for name, stage in run.plan.stages.items():
+        is_unchanged = stage.action is Action.UNCHANGED
+        unfinished = Outcome(name, State.UNCHANGED) if is_unchanged else Outcome(name, State.SKIPPED, error=STOPPED)
+        run.outcomes.setdefault(name, unfinished)
     return warning
-
-
-def _unfinished(name: str, run: Run) -> Outcome:
-    if run.plan.stages[name].action is Action.UNCHANGED:
-        return Outcome(name, State.UNCHANGED)
-    return Outcome(name, State.SKIPPED, error=STOPPED)
 
 
 def _explained(error: Exception) -> Exception:
@@ -154,7 +144,7 @@ def configured_url() -> str | None:
 
 
 class TemporaryServer:
-    """A Prefect server on the loopback interface, started through the supervisor, which also ends it.
+    """A Prefect server on the loopback interface, started through the warm server, which also ends it.
 
     Only this process has its password, ``USER:PASSWORD``.
     """
@@ -194,10 +184,6 @@ class TemporaryServer:
                 )
             time.sleep(0.05)
         return f"http://127.0.0.1:{self._port}/api"
-
-    def stop(self) -> None:
-        """End the server if it is not needed."""
-        self._process.stop()
 
 
 def bypass_proxy(host: str) -> None:

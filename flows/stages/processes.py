@@ -1,4 +1,4 @@
-"""The processes of one run, started and stopped through warm servers, so that none of them outlives the run."""
+"""The processes of one run, started and stopped through a warm server, so that none of them outlives the run."""
 
 import os
 import select
@@ -43,7 +43,7 @@ class Process:
             return self.status
 
     def stop(self) -> None:
-        """Ask it and its children to end; the remaining ones are killed after two seconds. Returns at once."""
+        """Ask it and its children to end; the remaining ones are killed after some seconds. Returns at once."""
         try:
             self._line.shutdown(socket.SHUT_WR)
         except OSError:  # it has ended
@@ -53,21 +53,21 @@ class Process:
 class Processes:
     """One warm server, as seen by its run. Safe to use from several threads."""
 
-    def __init__(
-        self, folder: str | Path, kind: str = warm_server.DVC, *, inherited: Sequence[int] = (), detached: bool = False
-    ) -> None:
+    def __init__(self, folder: str | Path, *, inherited: Sequence[int] = (), detached: bool = False) -> None:
         """Start the server with ``folder`` as its working folder; it keeps the ``inherited`` file handles open.
 
         ``detached``: it is no child of this process, for one whose children are killed when it ends, as Ray does.
         """
-        self._folder = Path(folder).absolute()
+        self.folder = Path(folder).absolute()
+        self.stopped = threading.Event()
+        """Whether ``stop`` was called, so that ``run`` starts nothing."""
+        self._running: set[Process] = set()
         # A folder of its own, which no other user can enter.
         self.address = f"{tempfile.mkdtemp(prefix='palimpsest-')}/socket"
-        handles = [handle for handle in inherited if handle >= 0]
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(self.address)
             door.listen(64)
-            options = [kind, str(door.fileno()), *([warm_server.DETACHED] if detached else [])]
+            options = [str(door.fileno()), *([warm_server.DETACHED] if detached else [])]
             # -P: the working folder is not searched for modules, so its own cannot be taken for others.
             self._server = subprocess.Popen(
                 [sys.executable, "-P", "-m", warm_server.__name__, *options],
@@ -75,7 +75,7 @@ class Processes:
                 env=child_environment(os.environ),
                 stdin=subprocess.PIPE,
                 start_new_session=True,
-                pass_fds=(door.fileno(), *handles),
+                pass_fds=(door.fileno(), *inherited),
             )
 
     def start(
@@ -91,7 +91,7 @@ class Processes:
         files = [os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)]
         try:
             streams = [files[0], files[1], files[1], *inherited]
-            return Process(asking.ask(self.address, arguments, str(self._folder), whole, streams))
+            return Process(asking.ask(self.address, arguments, str(self.folder), whole, streams))
         except OSError:
             raise ResourceError(
                 "the process that starts the stages has ended; start the run again, finished stages are saved"
@@ -99,6 +99,27 @@ class Processes:
         finally:
             for file in files:
                 os.close(file)
+
+    def run(
+        self, arguments: Sequence[str], log: Path, environment: Mapping[str, str] | None, limit: float | None
+    ) -> int | None:
+        """Start a program and return its exit status; ``None`` after ``stop``. It is stopped after ``limit`` seconds,
+        and by ``stop``."""
+        if self.stopped.is_set():
+            return None
+        process = self.start(arguments, log, environment)
+        self._running.add(process)
+        if self.stopped.is_set() or process.wait(limit) is None:
+            process.stop()
+        status = process.wait()
+        self._running.discard(process)
+        return status
+
+    def stop(self) -> None:
+        """Stop within seconds what ``run`` has started, and start no more; unfinished work is lost."""
+        self.stopped.set()
+        for process in list(self._running):
+            process.stop()
 
     def close(self) -> None:
         """Stop everything and end the server; returns when both are done."""

@@ -1,10 +1,10 @@
-"""A server that has imported DVC, or the libraries of stages, and runs commands in forks of itself.
+"""A server that imports DVC and the libraries of stages once, and runs commands in forks of itself.
 
 It replaces no function of a library: DVC starts commands by the shell that ``SHELL`` names, and during a run that is a
 script which asks this server (``flows.stages.processes``). An import takes two to six seconds of processor time, for
 many stages as long as their work.
 
-``python -P -m flows.stages.warm_server KIND DOOR``: requests (``flows.stages.asking``) come through the listening
+``python -P -m flows.stages.warm_server DOOR``: requests (``flows.stages.asking``) come through the listening
 socket with the number ``DOOR``. Each process leads a session of its own. If the asking side hangs up, its process is
 stopped. The end of standard input means that the run is gone, however it died: the server stops everything, and ends.
 """
@@ -33,12 +33,11 @@ import psutil
 
 from flows.stages.asking import NUMBER, receive
 
-DVC, COMMANDS = "dvc", "commands"
-"""Kinds of servers: for DVC's own commands, and for commands of stages that need PyTorch."""
+DVC = "dvc"
 DETACHED = "--detached"
 """Argument to start it without a parent."""
 GRACE_SECONDS = 2.0
-"""Seconds for a stopped process before SIGKILL; DVC has them once more after its command was killed."""
+"""Seconds for a stopped process until SIGKILL of its children, and then of itself: DVC releases its locks."""
 OF_DVC = (
     "configobj dulwich.ignore dvc.cachemgr dvc.data_cloud dvc.dependency dvc.dirs dvc.lock dvc.repo.artifacts "
     "dvc.repo.datasets dvc.repo.index dvc.repo.metrics dvc.repo.open_repo dvc.repo.params dvc.repo.plots "
@@ -68,15 +67,13 @@ _Files = dict[str, tuple[int, int, int]]
 class Server:
     """Processes that were asked for, each the leader of a session and process group of its own."""
 
-    def __init__(self, kind: str, door: socket.socket, *, eager: bool) -> None:
-        """``eager``: it imports at once, and not for the first command that needs it."""
-        self._kind, self._door = kind, door
+    def __init__(self, door: socket.socket) -> None:
+        self._door = door
         self._lines: dict[int, socket.socket] = {}  # by process id
-        self._kill_at: dict[int, float] = {}  # process id -> monotonic time of SIGKILL
-        self._spared: set[int] = set()  # process ids of DVC whose commands have been killed
+        self._kill_at: dict[int, float] = {}  # process id -> monotonic time of the next SIGKILL
+        self._childless: set[int] = set()  # stopped process ids whose children have been killed
         self._is_open = True
-        self._is_eager, self._is_terminated = eager, False
-        self._imported: _Files | None = None
+        self._has_dvc, self._imported = False, _Files()
         self._wake, self._wake_write = os.pipe()
 
     def serve(self) -> None:
@@ -85,40 +82,32 @@ class Server:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, self._terminate)
         while self._is_open or self._lines:
             asking = {line: pid for pid, line in self._lines.items() if pid not in self._kill_at}
             sources: list[Any] = [self._wake, *([0, self._door] if self._is_open else []), *asking]
-            # Requests that need no import go first.
-            ready, _, _ = select.select(sources, [], [], self._patience())
+            patience = max(0.0, min(self._kill_at.values()) - time.monotonic()) if self._kill_at else None
+            ready, _, _ = select.select(sources, [], [], patience)
             if self._wake in ready:
                 os.read(self._wake, 4096)
-            if self._is_open and (self._is_terminated or (0 in ready and not os.read(0, 4096))):
-                self._close()
-            for line in set(ready) & set(asking):
-                self._stop(asking[line])
+            if 0 in ready and not os.read(0, 4096):
+                self._is_open = False
+                self._door.close()
+            for pid in self._lines if not self._is_open else [asking[line] for line in ready if line in asking]:
+                self._stop(pid)
             if self._is_open and self._door in ready:
                 self._start(self._door.accept()[0])
-            elif self._is_importing and not ready:
-                self._import()
             self._kill_overdue()
             self._collect()
         kill_descendants(os.getpid())
 
-    def _terminate(self, *_: object) -> None:
-        self._is_terminated = True
-
-    @property
-    def _is_importing(self) -> bool:
-        return self._is_open and self._is_eager and self._imported is None
-
-    def _patience(self) -> float | None:
-        if self._is_importing:
-            return 0.05
-        return max(0.0, min(self._kill_at.values()) - time.monotonic()) if self._kill_at else None
-
-    def _import(self) -> None:
-        self._imported = import_dvc() if self._kind == DVC else import_for_commands()
+    def _import_for(self, arguments: list[str]) -> None:
+        if arguments[0] == DVC and not self._has_dvc:
+            import_dvc()
+            self._has_dvc = True
+        elif needs_pytorch(arguments[-1]) and not self._imported:
+            self._imported = import_for_commands()
+        else:
+            return
         if threading.active_count() != 1:
             raise SystemExit("a thread is running: forking would not be safe")
         gc.freeze()  # the garbage collector writes into the objects that it looks at
@@ -130,16 +119,13 @@ class Server:
         except (OSError, EOFError):
             line.close()
             return
-        if self._imported is None and (arguments[0] == DVC or needs_pytorch(arguments[-1])):
-            self._import()
+        self._import_for(arguments)
         pid = os.fork()
         if pid == 0:
-            become(arguments, folder, environment, files, self._imported or {})
+            become(arguments, folder, environment, files, self._imported)
         for file in files:
             os.close(file)
         self._lines[pid] = line
-        if arguments[0] == DVC:
-            self._spared.add(pid)
         _answer(line, pid)
 
     def _stop(self, pid: int) -> None:
@@ -148,22 +134,14 @@ class Server:
             signal_group(pid, signal.SIGINT)
             self._kill_at[pid] = time.monotonic() + GRACE_SECONDS
 
-    def _close(self) -> None:
-        self._is_open = False
-        self._door.close()
-        for pid in self._lines:
-            self._stop(pid)
-
     def _kill_overdue(self) -> None:
         now = time.monotonic()
-        for pid, deadline in self._kill_at.items():
-            if deadline <= now:
-                if pid in self._spared:
-                    self._spared.remove(pid)
-                    kill_descendants(pid)
-                else:
-                    signal_group(pid, signal.SIGKILL)
-                self._kill_at[pid] = now + GRACE_SECONDS
+        for pid in [pid for pid, deadline in self._kill_at.items() if deadline <= now]:
+            if pid in self._childless:
+                signal_group(pid, signal.SIGKILL)
+            kill_descendants(pid)
+            self._childless.add(pid)
+            self._kill_at[pid] = now + GRACE_SECONDS
 
     def _collect(self) -> None:
         """Report the processes that have ended; orphans of theirs have come to this one."""
@@ -175,7 +153,7 @@ class Server:
                     signal_group(ended.si_pid, signal.SIGKILL)
                 _, status = os.waitpid(ended.si_pid, 0)
                 self._kill_at.pop(ended.si_pid, None)
-                self._spared.discard(ended.si_pid)
+                self._childless.discard(ended.si_pid)
                 if line is not None:
                     _answer(line, os.waitstatus_to_exitcode(status))
                     line.close()
@@ -276,14 +254,13 @@ def file_state(file: str) -> tuple[int, int, int]:
     return (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
-def import_dvc() -> _Files:
-    """Import the modules of every DVC command; no file of ours."""
+def import_dvc() -> None:
+    """Import the modules of every DVC command."""
     from dvc.cli.parser import get_main_parser
 
     get_main_parser()
     for name in [*OF_DVC, "flows.stages.lock_entry"]:
         importlib.import_module(name)
-    return {}
 
 
 def import_for_commands() -> _Files:
@@ -325,19 +302,18 @@ def prctl(option: int, value: int) -> None:
     ctypes.CDLL(None).prctl(option, value)
 
 
-def main(kind: str, door: str, *options: str) -> None:
+def main(door: str, *options: str) -> None:
     """Serve; afterwards remove the socket's folder."""
     for number in (signal.SIGPIPE, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     # Stages have private text in memory: a crash must not write it to the disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    is_detached = DETACHED in options
-    if is_detached and os.fork():
+    if DETACHED in options and os.fork():
         os._exit(0)
     prctl(_ADOPT_ORPHANS, 1)
     with socket.socket(fileno=int(door)) as listening:
         folder = os.path.dirname(listening.getsockname())
-        Server(kind, listening, eager=not is_detached).serve()
+        Server(listening).serve()
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -11,8 +11,7 @@ from scratch_project import node
 
 from flows.graph.changes import Change, Kind
 from flows.graph.graph import Graph, Node
-from flows.graph.plan import Action, Plan, PlannedStage
-from flows.graph.selection import Selection
+from flows.graph.plan import Plan, PlannedStage
 from flows.prefect_flow import prefect_api
 from flows.prefect_flow.prefect_api import _explained
 from flows.run_command import as_json, failure_lines, final_lines, result_lines, short_plan
@@ -30,10 +29,10 @@ def made_plan() -> Plan:
     outputs = ("results/summary.md", "results/report.html", "results/verdict.txt")
     nodes = {name: node(name) for name in (*names, "raw")}
     nodes["table"] = Node("table", "true", (), (), outputs, tuple(names))
-    stages = {name: PlannedStage(name, Action.RUN, (change,), (), False) for name in names}
-    stages["table"] = PlannedStage("table", Action.PERHAPS, (), tuple(names), False)
-    stages["raw"] = PlannedStage("raw", Action.UNCHANGED, (), (), False)
-    return Plan(Graph(nodes), stages)
+    stages = {name: PlannedStage(name, (change,)) for name in names}
+    stages["table"] = PlannedStage("table", after=tuple(names))
+    stages["raw"] = PlannedStage("raw")
+    return Plan(nodes, stages)
 
 
 def test_the_short_plan_has_the_counts_and_each_reason_once() -> None:
@@ -93,7 +92,7 @@ def test_results_are_shown_only_where_this_run_made_them(tmp_path: Path, monkeyp
     files = ("summary.md", "report.html", "verdict.txt")
     earlier = [line for name in files for line in ("", f"results/{name} is of an earlier run")]
     assert result_lines(plan, {"table": Outcome("table", State.SKIPPED)}) == earlier
-    assert result_lines(Plan(plan.graph.select(Selection(["raw"])), plan.stages), {}) == []
+    assert result_lines(Plan({"raw": plan.graph["raw"]}, plan.stages), {}) == []
 
 
 def test_a_terminal_shows_the_first_tables_of_each_data_set_and_the_legend() -> None:
@@ -124,7 +123,7 @@ def test_each_checked_stage_is_a_line_with_its_reason_or_the_time_left(
     seen("fill@0", Outcome("fill@0", State.FAILED, 3.0, error="no such list '[x]'"))
     # The stages left, as long as the known one, two at a time.
     seen("fill@1", Outcome("fill@1", State.RESTORED, log="b.log"))
-    total = len(made_plan().graph.nodes)
+    total = len(made_plan().graph)
     left = clock(30.0 * (total - 3) / 2)
     assert capsys.readouterr().err.splitlines() == [
         f"[2/{total}] failed     fill@0  0:03  no such list '[x]'",
@@ -133,7 +132,7 @@ def test_each_checked_stage_is_a_line_with_its_reason_or_the_time_left(
 
 
 # One stage before three equal ones, which can run at once.
-FORK = Graph({"a": node("a"), **{f"b@{number}": node(f"b@{number}", "a") for number in (1, 2, 3)}})
+FORK = {"a": node("a"), **{f"b@{number}": node(f"b@{number}", "a") for number in (1, 2, 3)}}
 
 
 def test_the_time_left_is_work_shared_over_parallel_stages_or_the_longest_chain(tmp_path: Path) -> None:
