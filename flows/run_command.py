@@ -26,7 +26,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from flows.graph.plan import Plan, enumeration
+from flows.graph.graph import Action, Graph, enumeration
+from flows.graph.plan import causes, summary
 from flows.plan_command import SelectionOptions
 from flows.runs.run_progress import Progress, clock
 from flows.stages.executor import INTERRUPTED, UNDONE, UNFINISHED, Outcome, State
@@ -58,13 +59,13 @@ def run(options: RunOptions) -> int:
         plan = run.plan
         if not options.json_:
             print("\n".join(short_plan(plan)), flush=True)
-        if plan.nothing_to_do:
-            run.outcomes = {name: Outcome(name, State.UNCHANGED) for name in plan.stages}
+        if all(stage.action is Action.UNCHANGED for stage in plan.values()):
+            run.outcomes = {name: Outcome(name, State.UNCHANGED) for name in plan}
         else:
             from flows.prefect_flow.prefect_api import drive
 
             refuse_missing(plan, run.root)
-            run.observer = progress = Progress(plan.graph, run.parallel_stages, run.root)
+            run.observer = progress = Progress(plan, run.parallel_stages, run.root)
             parameters = {"stages": options.stages, "only": options.only, "overrides": options.set_}
             # Ray prints messages of its machines to standard output, which is for the JSON only.
             with redirect_stdout(sys.stderr) if options.json_ else nullcontext():
@@ -95,12 +96,12 @@ def say(sentence: str) -> None:
     print(f"palimpsest: {sentence}", file=sys.stderr)
 
 
-def short_plan(plan: Plan, shown: int = 12) -> list[str]:
+def short_plan(plan: Graph, shown: int = 12) -> list[str]:
     """The counts, and each reason with its stages."""
-    causes = [f"  {text}: {enumeration(names)}" for text, names in plan.causes().items()]
-    if len(causes) > shown:
-        causes = [*causes[:shown], f"  and {len(causes) - shown} more reasons; 'palimpsest plan' has all"]
-    return [plan.summary(), *causes]
+    lines = [f"  {text}: {enumeration(names)}" for text, names in causes(plan).items()]
+    if len(lines) > shown:
+        lines = [*lines[:shown], f"  and {len(lines) - shown} more reasons; 'palimpsest plan' has all"]
+    return [summary(plan), *lines]
 
 
 def final_lines(outcomes: dict[str, Outcome], seconds: float) -> list[str]:
@@ -152,7 +153,7 @@ def as_json(outcomes: dict[str, Outcome], seconds: float) -> dict[str, object]:
     }
 
 
-def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
+def result_lines(plan: Graph, outcomes: dict[str, Outcome]) -> list[str]:
     """The table of results, the path of the report page and the verdict, if the stages that make them are done.
 
     The verdict is computed again: limits and the ledger of releases may have changed since the page was written.
@@ -161,7 +162,7 @@ def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
     """
     lines = []
     for path in (SUMMARY_TABLE, REPORT_PAGE, VERDICT):
-        makers = [node.name for node in plan.graph.values() if str(path) in node.outputs]
+        makers = [node.name for node in plan.values() if str(path) in node.outputs]
         if not makers or not path.exists():
             continue
         if any(outcomes[name].state in UNDONE for name in makers):

@@ -87,7 +87,6 @@ class Cluster:
     def _serve(self, line: socket.socket) -> None:
         with line, suppress(EOFError, OSError):
             arguments, folder, environment, files = receive(line)
-            line.sendall(NUMBER.pack(0))
             told = {name: value for name, value in environment.items() if name.startswith(TOLD)}
             try:
                 status, said = self._run(line, environment["DVC_STAGE"], arguments[-1], folder, told)

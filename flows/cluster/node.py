@@ -5,6 +5,7 @@ that all machines share.
 """
 
 import os
+import select
 import socket
 import time
 from pathlib import Path
@@ -12,7 +13,8 @@ from pathlib import Path
 from filelock import lock_descriptor
 
 from flows.checkout.run_lock import STATE_FOLDER
-from flows.stages.processes import Processes
+from flows.stages.asking import hang_up, status_from
+from flows.stages.processes import SERVER_ENDED, Processes
 from tasks.errors import PASSING
 
 RANK = "PALIMPSEST_NODE"
@@ -50,17 +52,17 @@ def run_command(stage: str, command: str, folder: str, log: str, environment: di
                 return PASSING, f"palimpsest: error: stage {stage!r} {said}"
             time.sleep(0.2)
         # The command itself holds the lock, until it has ended.
-        process = _processes[folder].start(["/bin/sh", "-c", command], root / log, environment, [lock])
+        line = _processes[folder].start(["/bin/sh", "-c", command], root / log, environment, [lock])
     finally:
         os.close(lock)
     try:
-        status = process.wait()
+        select.select([line], [], [])
     except BaseException:  # Ray interrupts what is cancelled
-        process.stop()
-        process.wait()
+        hang_up(line)
+        status_from(line)
         raise
-    assert status is not None  # it has ended
-    return status, f"palimpsest: this ran on the node {socket.gethostname()}"
+    status = status_from(line)
+    return SERVER_ENDED if status is None else status, f"palimpsest: this ran on the node {socket.gethostname()}"
 
 
 def meeting_point() -> tuple[str, int]:

@@ -6,14 +6,17 @@ names, commands and edges are those of ``dvc stage list`` and ``dvc dag``.
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.graph.changes import Change, Kind
 from tasks.errors import ResourceError, StageError
 from tasks.files.private_folders import DVC_TABLES
+from tasks.parameters.cells_command import STAGE as CHECK_OF_PARAMETERS
 from tasks.records.cell import Cell
 
 if TYPE_CHECKING:
@@ -21,9 +24,17 @@ if TYPE_CHECKING:
     from dvc.stage import Stage
 
 
+class Action(StrEnum):
+    """Action for a stage."""
+
+    RUN = "run"
+    PERHAPS = "run if its inputs change"
+    UNCHANGED = "unchanged"
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One stage, as DVC resolved it; paths are relative to the checkout."""
+    """One stage, as DVC resolved it, and in a plan its reasons to run; paths are relative to the checkout."""
 
     name: str
     """DVC's name: ``pretrain``, ``mask@chat-allow_list``, ``data/raw/mail.dvc``."""
@@ -39,15 +50,47 @@ class Node:
     """Its cell, or its place in its matrix or foreach: ``{"dataset": "chat", "seed": "1"}``."""
     stage: Any = None
     """DVC's object, as long as its repository is open."""
+    changes: tuple[Change, ...] = ()
+    """Reasons of the stage's own to run."""
+    after: tuple[str, ...] = ()
+    """Direct predecessors that run, or may run, first."""
 
     @property
     def step(self) -> str:
         """The name in ``dvc.yaml`` that a matrix or foreach expands: ``mask`` of ``mask@chat-allow_list``."""
         return self.name.split("@", 1)[0]
 
+    @property
+    def action(self) -> Action:
+        """What happens with the stage."""
+        if self.changes:
+            return Action.RUN
+        return Action.PERHAPS if self.after else Action.UNCHANGED
+
+    @property
+    def others_follow(self) -> bool:
+        """Whether its outputs may change. The check of params.yaml writes the same content again."""
+        if self.name == CHECK_OF_PARAMETERS:
+            return any(change.kind in (Kind.NEW, Kind.OUTPUT) for change in self.changes)
+        return self.action is not Action.UNCHANGED
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The reasons in words; empty for an unchanged stage."""
+        after = (f"after {enumeration(self.after)}",) if self.after else ()
+        return (*(change.text for change in self.changes), *after)
+
 
 Graph = dict[str, Node]
 """All stages by name, each after all stages that it depends on."""
+
+
+def enumeration(names: Iterable[str], shown: int = 3) -> str:
+    """``a, b, c and 4 more``."""
+    names = list(names)
+    if len(names) <= shown + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:shown])} and {len(names) - shown} more"
 
 
 def steps_left(graph: Graph) -> dict[str, int]:

@@ -4,16 +4,13 @@ ones. Every source is private but those of ``generic``.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
 from flows.graph.changes import Kind
+from flows.graph.graph import Graph
 from tasks.errors import ParameterError
 from tasks.privacy.tracked_sources import sent_by_push
-
-if TYPE_CHECKING:
-    from flows.graph.plan import Plan
 
 SOURCE = "source"
 """Name of the setting that names a file or folder of data, anywhere in ``params.yaml``."""
@@ -54,16 +51,15 @@ def refuse_pushed_sources(root: Path) -> None:
             )
 
 
-def changed_sources(plan: "Plan", folder: Path) -> list[str]:
+def changed_sources(plan: Graph, folder: Path) -> list[str]:
     """Sources whose content differs from ``dvc.lock``, and data added with ``dvc add`` that changed.
 
     A stage that has never run has read no version of its data yet, so its sources count as changed.
     """
     sources = {str((folder / path).absolute()) for _, path in named_sources(folder)}
     changed: dict[str, None] = {}
-    for name, planned in plan.stages.items():
-        node = plan.graph[name]
-        for change in planned.changes:
+    for name, node in plan.items():
+        for change in node.changes:
             if change.kind is Kind.NEW:
                 read = (path for path in node.dependencies if str((folder / path).absolute()) in sources)
                 changed |= dict.fromkeys(read)

@@ -28,8 +28,8 @@ from prefect.states import Cancelled, Completed
 from prefect.states import State as PrefectState
 from pydantic import Field
 
-from flows.graph.graph import project_folder, steps_left
-from flows.graph.plan import Action, enumeration
+from flows.graph.graph import Action, enumeration, project_folder, steps_left
+from flows.graph.plan import summary
 from flows.graph.private_sources import changed_sources
 from flows.prefect_flow.prefect_api import FOLDER_VARIABLE
 from flows.runs.missing import refuse_missing
@@ -72,7 +72,7 @@ def experiment(
     logger = get_run_logger()
     folder = os.environ.get(FOLDER_VARIABLE, ".")
     with prepared_run(stages, only, overrides, jobs, logger.info, folder, partial(logger.info, "waiting: %s")) as run:
-        logger.info(run.plan.summary())
+        logger.info(summary(run.plan))
         if new_data_only:
             changed = changed_sources(run.plan, run.root)
             if not changed:
@@ -135,7 +135,7 @@ def carry_out(run: Run, processes: Processes, *, shown: bool) -> Result:
             processes.stop()
 
         def run_one(name: str) -> Outcome:
-            limit = first_that_fits(run.resources.time_limits, run.plan.graph[name].step)
+            limit = first_that_fits(run.resources.time_limits, run.plan[name].step)
             return run_stage(name, processes, limit, environment)
 
         stack.callback(processes.stop)
@@ -153,8 +153,8 @@ def carry_out(run: Run, processes: Processes, *, shown: bool) -> Result:
 
 
 def _number_of_heavy_stages(run: Run) -> int:
-    to_do = (name for name, stage in run.plan.stages.items() if stage.action is not Action.UNCHANGED)
-    return sum(needs_pytorch(run.plan.graph[name].command) for name in to_do)
+    to_do = (stage for stage in run.plan.values() if stage.action is not Action.UNCHANGED)
+    return sum(needs_pytorch(stage.command) for stage in to_do)
 
 
 @contextmanager
@@ -209,7 +209,7 @@ def _run_stages(run: Run, run_one: Callable[[str], Outcome], ran_on: dict[str, s
     Prefect would wait for a task's inputs on one of its worker threads, so waiting stages would block ready ones.
     Therefore a stage is submitted only when its inputs are done.
     """
-    graph = run.plan.graph
+    graph = run.plan
     left, delays = steps_left(graph), retry_delays(run.resources)
     # Of stages with equal chains, those with most inputs take longest: attacks before perplexities.
     order = {name: (-left[name], -len(node.dependencies)) for name, node in graph.items()}
@@ -277,11 +277,11 @@ def _run_stages(run: Run, run_one: Callable[[str], Outcome], ran_on: dict[str, s
 
 def _without_running(name: str, run: Run) -> Outcome | None:
     """The outcome of a stage that need not or must not run, else ``None``."""
-    upstream = [run.outcomes[above] for above in run.plan.graph[name].upstream]
+    upstream = [run.outcomes[above] for above in run.plan[name].upstream]
     lost = [outcome.name for outcome in upstream if outcome.state in UNDONE]
     if lost:
         return Outcome(name, State.SKIPPED, error=f"{enumeration(lost)} {UNFINISHED}")
-    action = run.plan.stages[name].action
+    action = run.plan[name].action
     quiet = all(outcome.state is State.UNCHANGED for outcome in upstream)
     if action is Action.UNCHANGED or (action is Action.PERHAPS and quiet):
         return Outcome(name, State.UNCHANGED)

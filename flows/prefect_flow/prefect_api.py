@@ -2,6 +2,7 @@
 temporary server that ends with the run."""
 
 import os
+import select
 import sys
 import time
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.checkout.run_lock import STATE_FOLDER
-from flows.graph.plan import Action
+from flows.graph.graph import Action
 from flows.runs.preparation import Run
 from flows.stages.executor import STOPPED, Outcome, State
 from flows.stages.processes import Processes
@@ -60,10 +61,10 @@ def drive(run: Run, parameters: Mapping[str, Any]) -> str | None:
             failed = isinstance(error, StageError) and any(one.state is State.FAILED for one in run.outcomes.values())
             if not failed and not run.stopped:
                 error = _explained(error)
-                if not isinstance(error, ResourceError) or len(run.outcomes) < len(run.plan.stages):
+                if not isinstance(error, ResourceError) or len(run.outcomes) < len(run.plan):
                     raise error
                 warning = str(error)
-    for name, stage in run.plan.stages.items():
+    for name, stage in run.plan.items():
         is_unchanged = stage.action is Action.UNCHANGED
         unfinished = Outcome(name, State.UNCHANGED) if is_unchanged else Outcome(name, State.SKIPPED, error=STOPPED)
         run.outcomes.setdefault(name, unfinished)
@@ -159,7 +160,7 @@ class TemporaryServer:
         self._log.unlink(missing_ok=True)
         self._port = free_port()
         self.password = f"palimpsest:{new_password()}"
-        self._process = processes.start(
+        self._line = processes.start(
             [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(self._port)],
             self._log,
             {
@@ -177,7 +178,7 @@ class TemporaryServer:
 
         deadline = time.monotonic() + START_SECONDS
         while not answers(self._port, KINDS["prefect"].health):
-            if self._process.wait(0) is not None or time.monotonic() > deadline:
+            if select.select([self._line], [], [], 0)[0] or time.monotonic() > deadline:
                 raise ResourceError(
                     f"Prefect's temporary server did not start; its output is in {str(self._log)!r}. Set "
                     "PREFECT_API_URL to use a server that is running, or run the stages with 'dvc repro'"

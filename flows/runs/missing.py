@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.graph.changes import NOT_IN_CACHE, Kind
-from flows.graph.graph import Node
-from flows.graph.plan import Action, Plan
+from flows.graph.graph import Action, Graph, Node
 from tasks.errors import StageError
 from tasks.parameters.cells_command import STAGE as CHECK_OF_PARAMETERS
 
@@ -18,10 +17,9 @@ if TYPE_CHECKING:
     from tasks.doctor.finding import Finding
 
 
-def missing_things(plan: Plan, root: Path) -> "list[Finding]":
+def missing_things(plan: Graph, root: Path) -> "list[Finding]":
     """Missing requirements of stages that will run; needs the project's folder."""
-    computed = [plan.graph[name] for name, stage in plan.stages.items() if stage.action is Action.RUN]
-    computed = [node for node in computed if node.name != CHECK_OF_PARAMETERS]
+    computed = [node for node in plan.values() if node.action is Action.RUN and node.name != CHECK_OF_PARAMETERS]
     if not computed:
         # Before the import of every step's settings, which takes longest if nothing is to be done.
         return []
@@ -29,7 +27,7 @@ def missing_things(plan: Plan, root: Path) -> "list[Finding]":
     from tasks.doctor.finding import Finding
     from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
 
-    inputs = _missing_inputs(computed, plan)
+    inputs = _missing_inputs(computed)
     findings, named = [], set[str]()
     for check in checks(read_parameters(root / DEFAULT_PATH), root):
         source = None if check.source is None else os.path.normpath(check.source)
@@ -47,7 +45,7 @@ def missing_things(plan: Plan, root: Path) -> "list[Finding]":
     return findings
 
 
-def refuse_missing(plan: Plan, root: Path) -> None:
+def refuse_missing(plan: Graph, root: Path) -> None:
     """Raise ``StageError`` with all missing requirements of stages that will run."""
     if missing := missing_things(plan, root):
         raise StageError(missing_text(missing))
@@ -59,13 +57,13 @@ def missing_text(missing: "list[Finding]") -> str:
     return f"no stage can start: {count}" + "; ".join(finding.text for finding in missing)
 
 
-def _missing_inputs(computed: list[Node], plan: Plan) -> dict[str, str]:
+def _missing_inputs(computed: list[Node]) -> dict[str, str]:
     """Missing inputs that nothing will make or restore, each with a stage that reads it; also added data missing
     in DVC's cache."""
     found = {}
     for node in computed:
         lost = (Kind.INPUT, "") if node.command else (Kind.OUTPUT, NOT_IN_CACHE)
-        for change in plan.stages[node.name].changes:
+        for change in node.changes:
             if change.kind is lost[0] and change.text.endswith(lost[1]) and not os.path.exists(change.path):
                 found[os.path.normpath(change.subject)] = node.name
     return found

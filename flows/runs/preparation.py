@@ -10,8 +10,10 @@ from typing import TypeVar
 
 from flows.checkout.overrides import checked_resources, overridden
 from flows.checkout.run_lock import is_alive, run_lock
-from flows.graph.graph import open_repository, project_folder
-from flows.graph.plan import Plan, make_plan
+from flows.graph.graph import Graph, open_repository, project_folder, read_graph
+from flows.graph.plan import planned
+from flows.graph.private_sources import refuse_pushed_sources
+from flows.graph.selection import select
 from flows.runs.recorded_experiment import check_recordable, record_experiment
 from flows.stages.executor import Outcome
 from tasks.errors import ParameterError
@@ -28,7 +30,7 @@ class Run:
     """One run in a checkout: its plan and limits, and the outcomes so far."""
 
     root: Path
-    plan: Plan
+    plan: Graph
     resources: ResourceSettings
     parallel_stages: int
     lock: int
@@ -61,13 +63,10 @@ def prepared_run(
     if values:
         check_recordable(root)
     with chdir(root), run_lock(root, wait) as lock, overridden(root, values):
-        resources = checked_resources(root)
         close_private_folders(root)
         drop_dead_locks(root)
         drop_torn_entries(root)
-        with open_repository(root) as repository:
-            plan = make_plan(repository, stages, only)
-        check_step_names(resources, plan.steps)
+        plan, resources = checked_plan(root, stages, only)
         run = Run(root, plan, resources, jobs or resources.stages_at_once, lock)
         try:
             yield run
@@ -77,6 +76,21 @@ def prepared_run(
                     f"recorded as the DVC experiment {name!r}; params.yaml is as before. 'dvc exp apply {name}' "
                     "restores it, 'dvc exp show' compares"
                 )
+
+
+def checked_plan(root: Path, stages: Sequence[str], only: Sequence[str]) -> tuple[Graph, ResourceSettings]:
+    """The plan of the selected stages, and the section ``resources``.
+
+    ``cells.yaml`` is updated first. ``ParameterError`` if ``params.yaml`` has any mistake, or DVC would push a private
+    source.
+    """
+    resources = checked_resources(root)
+    refuse_pushed_sources(root)
+    with open_repository(root) as repository:
+        graph = read_graph(repository)
+        plan = planned(select(graph, stages, only))
+    check_step_names(resources, (node.step for node in graph.values()))
+    return plan, resources
 
 
 def drop_dead_locks(root: Path) -> None:

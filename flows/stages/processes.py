@@ -16,38 +16,9 @@ from flows.stages import asking, warm_server
 from tasks.errors import ResourceError
 
 SERVER_ENDED = -128
-"""Status of a process whose server was killed; no signal has this number."""
+"""Status of a process whose attendant was killed; no signal has this number."""
 _SPECIAL = r"*[!A-Za-z0-9_./=,:@+\ -]*"
 """A shell's pattern of commands that need a shell."""
-
-
-class Process:
-    """One started process; ``wait`` gives its exit status."""
-
-    def __init__(self, line: socket.socket) -> None:
-        self._line, self._lock = line, threading.Lock()
-        self.pid = asking.number_from(line)
-        self.status: int | None = None
-        """Exit status, a negative signal number, or ``None`` until somebody has waited for it."""
-
-    def wait(self, timeout: float | None = None) -> int | None:
-        """Block until it has ended (or for ``timeout`` seconds) and return its status, or ``None``."""
-        with self._lock:
-            if self.status is None and select.select([self._line], [], [], timeout)[0]:
-                status = asking.number_from(self._line)
-                if status is None and self.pid is not None:
-                    # The server is gone. It stops everything before it ends, unless it was killed itself.
-                    warm_server.signal_group(self.pid, warm_server.signal.SIGKILL)
-                self.status = SERVER_ENDED if status is None else status
-                self._line.close()
-            return self.status
-
-    def stop(self) -> None:
-        """Ask it and its children to end; the remaining ones are killed after some seconds. Returns at once."""
-        try:
-            self._line.shutdown(socket.SHUT_WR)
-        except OSError:  # it has ended
-            return
 
 
 class Processes:
@@ -61,7 +32,7 @@ class Processes:
         self.folder = Path(folder).absolute()
         self.stopped = threading.Event()
         """Whether ``stop`` was called, so that ``run`` starts nothing."""
-        self._running: set[Process] = set()
+        self._running: set[socket.socket] = set()
         # A folder of its own, which no other user can enter.
         self.address = f"{tempfile.mkdtemp(prefix='palimpsest-')}/socket"
         with socket.socket(socket.AF_UNIX) as door:
@@ -84,14 +55,14 @@ class Processes:
         log: Path,
         environment: Mapping[str, str] | None = None,
         inherited: Sequence[int] = (),
-    ) -> Process:
+    ) -> socket.socket:
         """Start ``dvc …`` or another program with both output streams appended to ``log``, additions to its
-        environment, and file handles that it keeps open."""
+        environment, and file handles that it keeps open. Its line is that of ``flows.stages.asking``."""
         whole = child_environment(os.environ) | dict(environment or {})
         files = [os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)]
         try:
             streams = [files[0], files[1], files[1], *inherited]
-            return Process(asking.ask(self.address, arguments, str(self.folder), whole, streams))
+            return asking.ask(self.address, arguments, str(self.folder), whole, streams)
         except OSError:
             raise ResourceError(
                 "the process that starts the stages has ended; start the run again, finished stages are saved"
@@ -107,19 +78,19 @@ class Processes:
         and by ``stop``."""
         if self.stopped.is_set():
             return None
-        process = self.start(arguments, log, environment)
-        self._running.add(process)
-        if self.stopped.is_set() or process.wait(limit) is None:
-            process.stop()
-        status = process.wait()
-        self._running.discard(process)
-        return status
+        line = self.start(arguments, log, environment)
+        self._running.add(line)
+        if self.stopped.is_set() or not select.select([line], [], [], limit)[0]:
+            asking.hang_up(line)
+        status = asking.status_from(line)
+        self._running.discard(line)
+        return SERVER_ENDED if status is None else status
 
     def stop(self) -> None:
         """Stop within seconds what ``run`` has started, and start no more; unfinished work is lost."""
         self.stopped.set()
-        for process in list(self._running):
-            process.stop()
+        for line in list(self._running):
+            asking.hang_up(line)
 
     def close(self) -> None:
         """Stop everything and end the server; returns when both are done."""

@@ -4,9 +4,10 @@ It replaces no function of a library: DVC starts commands by the shell that ``SH
 script which asks this server (``flows.stages.processes``). An import takes two to six seconds of processor time, for
 many stages as long as their work.
 
-``python -P -m flows.stages.warm_server DOOR``: requests (``flows.stages.asking``) come through the listening
-socket with the number ``DOOR``. Each process leads a session of its own. If the asking side hangs up, its process is
-stopped. The end of standard input means that the run is gone, however it died: the server stops everything, and ends.
+``python -P -m flows.stages.warm_server DOOR``: requests (``flows.stages.asking``) come through the listening socket
+with the number ``DOOR``. Each has an attendant: a process that starts the command, waits for it, and ends all that it
+has started. It stops the command if the asking side hangs up. The end of standard input means that the run is gone,
+however it died: the attendants stop their commands, and the server ends.
 """
 
 import contextlib
@@ -26,7 +27,7 @@ import threading
 import time
 import types
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 import psutil
@@ -37,7 +38,9 @@ DVC = "dvc"
 DETACHED = "--detached"
 """Argument to start it without a parent."""
 GRACE_SECONDS = 2.0
-"""Seconds for a stopped process until SIGKILL of its children, and then of itself: DVC releases its locks."""
+"""Seconds for a stopped command until SIGKILL of its children, and then of itself: DVC releases its locks."""
+_LOOK_SECONDS = 0.02
+"""Seconds between looks whether a command has ended."""
 OF_DVC = (
     "configobj dulwich.ignore dvc.cachemgr dvc.data_cloud dvc.dependency dvc.dirs dvc.lock dvc.repo.artifacts "
     "dvc.repo.datasets dvc.repo.index dvc.repo.metrics dvc.repo.open_repo dvc.repo.params dvc.repo.plots "
@@ -64,104 +67,81 @@ _DIE_WITH_PARENT, _ADOPT_ORPHANS = 1, 36
 _Files = dict[str, tuple[int, int, int]]
 
 
-class Server:
-    """Processes that were asked for, each the leader of a session and process group of its own."""
-
-    def __init__(self, door: socket.socket) -> None:
-        self._door = door
-        self._lines: dict[int, socket.socket] = {}  # by process id
-        self._kill_at: dict[int, float] = {}  # process id -> monotonic time of the next SIGKILL
-        self._childless: set[int] = set()  # stopped process ids whose children have been killed
-        self._is_open = True
-        self._has_dvc, self._imported = False, _Files()
-        self._wake, self._wake_write = os.pipe()
-
-    def serve(self) -> None:
-        """Work until the run is gone and every process has ended."""
-        for end in (self._wake, self._wake_write):
-            os.set_blocking(end, False)
-        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        while self._is_open or self._lines:
-            asking = {line: pid for pid, line in self._lines.items() if pid not in self._kill_at}
-            sources: list[Any] = [self._wake, *([0, self._door] if self._is_open else []), *asking]
-            patience = max(0.0, min(self._kill_at.values()) - time.monotonic()) if self._kill_at else None
-            ready, _, _ = select.select(sources, [], [], patience)
-            if self._wake in ready:
-                os.read(self._wake, 4096)
-            if 0 in ready and not os.read(0, 4096):
-                self._is_open = False
-                self._door.close()
-            for pid in self._lines if not self._is_open else [asking[line] for line in ready if line in asking]:
-                self._stop(pid)
-            if self._is_open and self._door in ready:
-                self._start(self._door.accept()[0])
-            self._kill_overdue()
-            self._collect()
-        kill_descendants(os.getpid())
-
-    def _import_for(self, arguments: list[str]) -> None:
-        if arguments[0] == DVC and not self._has_dvc:
-            import_dvc()
-            self._has_dvc = True
-        elif needs_pytorch(arguments[-1]) and not self._imported:
-            self._imported = import_for_commands()
-        else:
-            return
-        if threading.active_count() != 1:
-            raise SystemExit("a thread is running: forking would not be safe")
-        gc.freeze()  # the garbage collector writes into the objects that it looks at
-
-    def _start(self, line: socket.socket) -> None:
+def serve(door: socket.socket) -> None:
+    """Work until the run is gone, and its processes with it."""
+    has_dvc, imported, attendants = False, _Files(), set[int]()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # attendants and orphans are collected by the system
+    sources: list[Any] = [0, door]
+    while 0 not in select.select(sources, [], [])[0]:
+        line, _ = door.accept()
         try:
             line.settimeout(10.0)
             arguments, folder, environment, files = receive(line)
+            line.settimeout(None)
         except (OSError, EOFError):
             line.close()
-            return
-        self._import_for(arguments)
-        pid = os.fork()
-        if pid == 0:
-            become(arguments, folder, environment, files, self._imported)
-        for file in files:
+            continue
+        if arguments[0] == DVC and not has_dvc:
+            import_dvc()
+            has_dvc = True
+        if needs_pytorch(arguments[-1]) and not imported:
+            imported = import_for_commands()
+        if threading.active_count() != 1:
+            raise SystemExit("a thread is running: forking would not be safe")
+        gc.freeze()  # the garbage collector writes into the objects that it looks at
+        kill_orphans(attendants)
+        if (pid := os.fork()) == 0:
+            door.close()
+            attend(line, arguments, folder, environment, files, imported)
+        attendants.add(pid)
+        for file in (line.detach(), *files):
             os.close(file)
-        self._lines[pid] = line
-        _answer(line, pid)
+    door.close()
+    while kill_orphans(attendants):
+        time.sleep(_LOOK_SECONDS)
 
-    def _stop(self, pid: int) -> None:
-        """SIGINT lets DVC release its locks and a command remove its unfinished files."""
-        if pid not in self._kill_at:
-            signal_group(pid, signal.SIGINT)
-            self._kill_at[pid] = time.monotonic() + GRACE_SECONDS
 
-    def _kill_overdue(self) -> None:
-        now = time.monotonic()
-        for pid in [pid for pid, deadline in self._kill_at.items() if deadline <= now]:
-            if pid in self._childless:
-                signal_group(pid, signal.SIGKILL)
+def attend(
+    line: socket.socket,
+    arguments: list[str],
+    folder: str,
+    environment: dict[str, str],
+    files: Sequence[int],
+    imported: _Files,
+) -> NoReturn:
+    """Run a command and answer its exit status; it and all that it has started have ended then."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    prctl(_ADOPT_ORPHANS, 1)
+    pid = os.fork()
+    if pid == 0:
+        become(arguments, folder, environment, files, imported)
+    for file in files:
+        os.close(file)
+    status = _status(pid, float("inf"), [line, 0])
+    if status is None:
+        # SIGINT lets DVC release its locks and a command remove its unfinished files.
+        _signal_group(pid, signal.SIGINT)
+        for _ in range(2):
+            status = _status(pid, GRACE_SECONDS) if status is None else status
             kill_descendants(pid)
-            self._childless.add(pid)
-            self._kill_at[pid] = now + GRACE_SECONDS
-
-    def _collect(self) -> None:
-        """Report the processes that have ended; orphans of theirs have come to this one."""
-        with contextlib.suppress(ChildProcessError):
-            while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                line = self._lines.pop(ended.si_pid, None)
-                if line is not None:
-                    # While the leader is a zombie its group number cannot be another's: end its remaining processes.
-                    signal_group(ended.si_pid, signal.SIGKILL)
-                _, status = os.waitpid(ended.si_pid, 0)
-                self._kill_at.pop(ended.si_pid, None)
-                self._childless.discard(ended.si_pid)
-                if line is not None:
-                    _answer(line, os.waitstatus_to_exitcode(status))
-                    line.close()
-
-
-def _answer(line: socket.socket, number: int) -> None:
+        if status is None:
+            os.kill(pid, signal.SIGKILL)
+            status = _status(pid, float("inf"))
+    kill_descendants(os.getpid())
     with contextlib.suppress(OSError):  # the asking side has gone
-        line.sendall(NUMBER.pack(number))
+        line.sendall(NUMBER.pack(status))
+    os._exit(0)
+
+
+def _status(pid: int, seconds: float, lines: Sequence[Any] = ()) -> int | None:
+    """The exit status of a child; ``None`` if it has not ended after these seconds, or if one of the lines ends."""
+    deadline = time.monotonic() + seconds
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        if select.select(lines, [], [], _LOOK_SECONDS)[0] or time.monotonic() > deadline:
+            return None
 
 
 def become(
@@ -170,11 +150,9 @@ def become(
     """Set up the fork like a new process, and run the command; files after the standard ones stay open."""
     status = 70
     try:
-        signal.set_wakeup_fd(-1)
         os.setsid()
         prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        for one in (signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE):
-            signal.signal(one, signal.SIG_DFL)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         for number, file in enumerate(files):
             os.dup2(file, number)
         os.closerange(len(files), os.sysconf("SC_OPEN_MAX"))
@@ -287,14 +265,22 @@ def kill_descendants(pid: int) -> None:
                 process.kill()
 
 
-def signal_group(pid: int, number: int) -> None:
+def kill_orphans(attendants: Collection[int]) -> bool:
+    """Kill what attendants that were killed have left; return whether any child is left."""
+    children = psutil.Process().children()
+    for child in children:
+        if child.pid not in attendants:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+    return bool(children)
+
+
+def _signal_group(pid: int, number: int) -> None:
     """Send a signal to the process group of a leader; one that has not made its group yet gets it directly."""
     for send in (os.killpg, os.kill):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             send(pid, number)
             return
-        except ProcessLookupError:
-            continue
 
 
 def prctl(option: int, value: int) -> None:
@@ -313,7 +299,7 @@ def main(door: str, *options: str) -> None:
     prctl(_ADOPT_ORPHANS, 1)
     with socket.socket(fileno=int(door)) as listening:
         folder = os.path.dirname(listening.getsockname())
-        Server(listening).serve()
+        serve(listening)
     shutil.rmtree(folder, ignore_errors=True)
 
 

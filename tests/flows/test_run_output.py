@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -10,8 +11,7 @@ from handmade_experiment import FEW, make_experiment
 from scratch_project import node
 
 from flows.graph.changes import Change, Kind
-from flows.graph.graph import Graph, Node
-from flows.graph.plan import Plan, PlannedStage
+from flows.graph.graph import Graph
 from flows.prefect_flow import prefect_api
 from flows.prefect_flow.prefect_api import _explained
 from flows.run_command import as_json, failure_lines, final_lines, result_lines, short_plan
@@ -22,17 +22,13 @@ from tasks.errors import ResourceError
 from tasks.results.summary.summary_document import main_tables
 
 
-def made_plan() -> Plan:
+def made_plan() -> Graph:
     """Five stages with the same reason, one that waits for them and makes the results, one unchanged."""
     change = Change(Kind.PARAMETER, "filling.top_k.k", "parameter filling.top_k.k changed from 10 to 5")
-    names = [f"fill@{number}" for number in range(5)]
+    fills = {f"fill@{number}": replace(node(f"fill@{number}"), changes=(change,)) for number in range(5)}
     outputs = ("results/summary.md", "results/report.html", "results/verdict.txt")
-    nodes = {name: node(name) for name in (*names, "raw")}
-    nodes["table"] = Node("table", "true", (), (), outputs, tuple(names))
-    stages = {name: PlannedStage(name, (change,)) for name in names}
-    stages["table"] = PlannedStage("table", after=tuple(names))
-    stages["raw"] = PlannedStage("raw")
-    return Plan(nodes, stages)
+    table = replace(node("table", *fills), outputs=outputs, after=tuple(fills))
+    return {**fills, "raw": node("raw"), "table": table}
 
 
 def test_the_short_plan_has_the_counts_and_each_reason_once() -> None:
@@ -92,7 +88,7 @@ def test_results_are_shown_only_where_this_run_made_them(tmp_path: Path, monkeyp
     files = ("summary.md", "report.html", "verdict.txt")
     earlier = [line for name in files for line in ("", f"results/{name} is of an earlier run")]
     assert result_lines(plan, {"table": Outcome("table", State.SKIPPED)}) == earlier
-    assert result_lines(Plan({"raw": plan.graph["raw"]}, plan.stages), {}) == []
+    assert result_lines({"raw": plan["raw"]}, {}) == []
 
 
 def test_a_terminal_shows_the_first_tables_of_each_data_set_and_the_legend() -> None:
@@ -115,7 +111,7 @@ def progress(folder: Path, graph: Graph, parallel_stages: int, known: dict[str, 
 def test_each_checked_stage_is_a_line_with_its_reason_or_the_time_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    seen = progress(tmp_path, made_plan().graph, 2, {"fill@0": 30.0})
+    seen = progress(tmp_path, made_plan(), 2, {"fill@0": 30.0})
     seen("fill@0", None)
     seen("fill@1", None)
     seen("raw", Outcome("raw", State.UNCHANGED))
@@ -123,7 +119,7 @@ def test_each_checked_stage_is_a_line_with_its_reason_or_the_time_left(
     seen("fill@0", Outcome("fill@0", State.FAILED, 3.0, error="no such list '[x]'"))
     # The stages left, as long as the known one, two at a time.
     seen("fill@1", Outcome("fill@1", State.RESTORED, log="b.log"))
-    total = len(made_plan().graph)
+    total = len(made_plan())
     left = clock(30.0 * (total - 3) / 2)
     assert capsys.readouterr().err.splitlines() == [
         f"[2/{total}] failed     fill@0  0:03  no such list '[x]'",

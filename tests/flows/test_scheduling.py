@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,7 @@ import pytest
 from scratch_project import node
 
 from flows.graph.changes import Change, Kind
-from flows.graph.graph import Graph
-from flows.graph.plan import Action, Plan, PlannedStage
+from flows.graph.graph import Action, Graph
 from flows.prefect_flow import experiment
 from flows.runs.preparation import Run
 from flows.stages.executor import Outcome, State
@@ -54,15 +54,18 @@ def graph(**upstream: str) -> Graph:
     return {name: node(name, *above.split()) for name, above in upstream.items()}
 
 
-def plan(of: Graph, **actions: Action) -> Plan:
+def plan(of: Graph, **actions: Action) -> Graph:
     """The plan in which every other stage runs."""
-    new, after = (Change(Kind.NEW, "", "has not run yet"),), {Action.PERHAPS: ("another",)}
-    stages = ((name, actions.get(name, Action.RUN)) for name in of)
-    return Plan(of, {n: PlannedStage(n, new if a is Action.RUN else (), after.get(a, ())) for n, a in stages})
+    reasons: dict[Action, dict[str, Any]] = {
+        Action.RUN: {"changes": (Change(Kind.NEW, "", "has not run yet"),)},
+        Action.PERHAPS: {"after": ("another",)},
+        Action.UNCHANGED: {},
+    }
+    return {name: replace(stage, **reasons[actions.get(name, Action.RUN)]) for name, stage in of.items()}
 
 
 def scheduled(
-    plan: Plan,
+    plan: Graph,
     function: Callable[[str], Outcome],
     jobs: int,
     observer: Callable[[Run, str, Outcome | None], None] | None = None,
