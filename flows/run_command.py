@@ -1,8 +1,8 @@
 """Run the stages of the experiment that changed, several at once.
 
-The command prints the plan, runs the stages, and ends with the state of every stage. The graph is
-in dvc.yaml. Each stage runs through DVC, so nothing is done twice. If a run is stopped or killed,
-only the stages that were running are lost. 'dvc repro' does the same work, one stage at a time.
+The command prints the plan, a line for each finished stage, and the results. The graph is in
+dvc.yaml. Each stage runs through DVC, so nothing is done twice. If a run is stopped or killed, only
+the stages that were running are lost. 'dvc repro' does the same work, one stage at a time.
 
 Prefect decides when a stage starts. PREFECT_API_URL, a Prefect profile or 'palimpsest up' sets its
 server. Without them, the run starts a temporary server.
@@ -21,6 +21,7 @@ import json
 import sys
 import time
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -54,7 +55,7 @@ def run(options: RunOptions) -> int:
     from flows.runs.missing import refuse_missing
     from flows.runs.preparation import prepared_run
 
-    started, warning = time.monotonic(), None
+    started = time.monotonic()
     with prepared_run(options.stages, options.only, options.set_, options.jobs, say) as run:
         plan = run.plan
         if not options.json_:
@@ -69,18 +70,15 @@ def run(options: RunOptions) -> int:
             parameters = {"stages": options.stages, "only": options.only, "overrides": options.set_}
             # Ray prints messages of its machines to standard output, which is for the JSON only.
             with redirect_stdout(sys.stderr) if options.json_ else nullcontext():
-                warning = drive(run, {**parameters, "jobs": run.parallel_stages})
+                drive(run, {**parameters, "jobs": run.parallel_stages})
             progress.save()
         if options.json_:
             print(json.dumps(as_json(run.outcomes, time.monotonic() - started), indent=2, ensure_ascii=False))
         else:
-            print(
-                "\n".join([*final_lines(run.outcomes, time.monotonic() - started), *result_lines(plan, run.outcomes)])
-            )
+            counts = counts_line(run.outcomes, time.monotonic() - started)
+            print("\n".join(["", counts, *result_lines(plan, run.outcomes)]))
             # Printed last, so that it is visible.
             print("".join(f"{line}\n" for line in failure_lines(run.outcomes)), end="", flush=True)
-    if warning is not None:
-        say(f"warning: {warning}")
     if run.stopped:
         how, number = run.stopped
         say(f"{how}; finished stages are saved, run it again to continue")
@@ -104,16 +102,10 @@ def short_plan(plan: Graph, shown: int = 12) -> list[str]:
     return [summary(plan), *lines]
 
 
-def final_lines(outcomes: dict[str, Outcome], seconds: float) -> list[str]:
-    """One line for each stage that ran or was restored, and the counts of all states."""
-    made = [outcome for outcome in outcomes.values() if outcome.state in (State.RAN, State.RESTORED)]
-    width = max((len(outcome.name) for outcome in made), default=0)
-    lines = [""] if made else []
-    for outcome in made:
-        tries = f"  ({outcome.attempts} tries)" if outcome.attempts > 1 else ""
-        lines.append(f"{outcome.state:<9}  {outcome.name:<{width}}  {clock(outcome.seconds):>7}{tries}")
+def counts_line(outcomes: dict[str, Outcome], seconds: float) -> str:
+    """The numbers of stages by state, and the time of the run."""
     counts = ", ".join(f"{count} {state}" for state, count in count_states(outcomes).items() if count)
-    return [*lines, "", f"{counts}; {clock(seconds)}"]
+    return f"{counts}; {clock(seconds)}"
 
 
 def failure_lines(outcomes: dict[str, Outcome]) -> list[str]:
@@ -147,7 +139,7 @@ def count_states(outcomes: dict[str, Outcome]) -> dict[State, int]:
 def as_json(outcomes: dict[str, Outcome], seconds: float) -> dict[str, object]:
     """States, counts and wall time for ``--json``."""
     return {
-        "stages": [outcome.as_dict() for outcome in outcomes.values()],
+        "stages": [asdict(outcome) for outcome in outcomes.values()],
         "counts": {state.value: count for state, count in count_states(outcomes).items()},
         "seconds": round(seconds, 3),
     }

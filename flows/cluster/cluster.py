@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -45,7 +46,7 @@ class Cluster:
         self._folder = folder.absolute()
         self._private: frozenset[str] = frozenset()
         self._remote: Any = None
-        self._serving: list[threading.Thread] = []
+        self._serving = ThreadPoolExecutor(max_workers=256, thread_name_prefix="stage on a node")
         self._is_closing = threading.Event()
         self.ran_on: dict[str, str] = {}
         """A line that names the node, for each stage whose command has succeeded."""
@@ -71,18 +72,14 @@ class Cluster:
         self._is_closing.set()
         self._door.shutdown(socket.SHUT_RDWR)
         # Ray crashes if a thread waits for it while it shuts down.
-        for thread in self._serving:
-            thread.join(10 * _LOOK_SECONDS)
+        self._serving.shutdown()
         ray.shutdown()  # ends what is left of this run
         self._sockets.cleanup()
 
     def _listen(self) -> None:
         with self._door, suppress(OSError):  # it is shut down at the end
             while True:
-                line, _ = self._door.accept()
-                thread = threading.Thread(target=self._serve, args=(line,), name="stage on a node", daemon=True)
-                self._serving.append(thread)
-                thread.start()
+                self._serving.submit(self._serve, self._door.accept()[0])
 
     def _serve(self, line: socket.socket) -> None:
         with line, suppress(EOFError, OSError):
@@ -105,17 +102,15 @@ class Cluster:
         try:
             return self._on_machines(line, stage, command, folder, environment)
         except ResourceError as error:
-            reason = str(error)
+            return 1, f"palimpsest: error: {error}"
         except RayTaskError as error:
             # Ray has this in its text only.
             where = re.search(r"ip=([^,)]+)", str(error))
-            reason = (
-                f"the node {where[1] if where else 'that took it'} cannot run it ({type(error.cause).__name__}); start "
-                "its Ray from this project's environment (.venv)"
-            )
+            node = where[1] if where else "that took it"
+            cannot = f"the node {node} cannot run it ({type(error.cause).__name__})"
+            return 1, f"palimpsest: error: {cannot}; start its Ray from this project's environment (.venv)"
         except RayError as error:
             return PASSING, f"palimpsest: error: {LOST} ({type(error).__name__})"
-        return 1, f"palimpsest: error: {reason}"
 
     def _on_machines(
         self, line: socket.socket, stage: str, command: str, folder: str, environment: Mapping[str, str]

@@ -40,7 +40,7 @@ def run_command(stage: str, command: str, folder: str, log: str, environment: di
     if folder not in _processes:
         # Ray's own number of threads; with another number the last digits of sums differ.
         os.environ.pop("OMP_NUM_THREADS", None)
-        _processes[folder] = Processes(root, detached=True)
+        _processes[folder] = Processes(root)
     lock = os.open(
         root / _LOCKS / f"{Path(log).stem}.{environment.get(RANK, 0)}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
     )

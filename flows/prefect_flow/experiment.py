@@ -124,10 +124,10 @@ def carry_out(run: Run, processes: Processes, *, shown: bool) -> Result:
             from flows.cluster.cluster import Cluster
 
             cluster = stack.enter_context(Cluster(run.resources, run.root))
-            environment |= asking_shell(run.root, cluster.address, everything=True)
+            environment |= asking_shell(run.root, cluster.address)
             ran_on = cluster.ran_on
         elif _number_of_heavy_stages(run) >= ENOUGH:
-            environment |= asking_shell(run.root, processes.address, everything=False)
+            environment |= asking_shell(run.root, processes.address)
 
         def stop(how: str, number: int) -> None:
             """Start no further stage and end the running ones."""

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from flows.checkout.run_lock import STATE_FOLDER
-from flows.graph.graph import Action
+from flows.graph.graph import Action, Node
 from flows.runs.preparation import Run
 from flows.stages.executor import STOPPED, Outcome, State
 from flows.stages.processes import Processes
-from tasks.errors import ResourceError, StageError
+from tasks.errors import ResourceError
 
 FOLDER_VARIABLE = "PALIMPSEST_FOLDER"
 """Environment variable of a worker, or of the container that it starts: the project's folder."""
@@ -24,14 +24,13 @@ START_SECONDS = 120.0
 """Seconds until a temporary server must answer; two to eight seconds are usual."""
 
 
-def drive(run: Run, parameters: Mapping[str, Any]) -> str | None:
-    """Bring every stage of the run to an outcome; return a warning if only Prefect's record of it is incomplete.
+def drive(run: Run, parameters: Mapping[str, Any]) -> None:
+    """Bring every stage of the run to an outcome.
 
     ``parameters`` are the flow's, for Prefect's record. SIGINT, SIGTERM and a cancellation in Prefect stop running
     stages within seconds; finished stages stay finished. Raises errors that prevent the flow.
     """
     configure(run.root)
-    warning = None
     with Processes(run.root, inherited=[run.lock]) as processes:
         # The import of Prefect takes a second, in which the server can start.
         server = None if configured_url() else TemporaryServer(processes, run.root)
@@ -58,17 +57,15 @@ def drive(run: Run, parameters: Mapping[str, Any]) -> str | None:
                 flow_of(run, processes, shown=server is None)(**parameters)
         except Exception as error:
             # A failed stage is in the outcomes; after a stop, errors are of the stop.
-            failed = isinstance(error, StageError) and any(one.state is State.FAILED for one in run.outcomes.values())
-            if not failed and not run.stopped:
-                error = _explained(error)
-                if not isinstance(error, ResourceError) or len(run.outcomes) < len(run.plan):
-                    raise error
-                warning = str(error)
-    for name, stage in run.plan.items():
-        is_unchanged = stage.action is Action.UNCHANGED
-        unfinished = Outcome(name, State.UNCHANGED) if is_unchanged else Outcome(name, State.SKIPPED, error=STOPPED)
-        run.outcomes.setdefault(name, unfinished)
-    return warning
+            if not run.stopped and not any(one.state is State.FAILED for one in run.outcomes.values()):
+                raise _explained(error) from error
+    run.outcomes = {name: run.outcomes.get(name) or _unfinished(stage) for name, stage in run.plan.items()}
+
+
+def _unfinished(stage: Node) -> Outcome:
+    if stage.action is Action.UNCHANGED:
+        return Outcome(stage.name, State.UNCHANGED)
+    return Outcome(stage.name, State.SKIPPED, error=STOPPED)
 
 
 def _explained(error: Exception) -> Exception:

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.stages.processes import SERVER_ENDED, Processes
@@ -57,17 +56,6 @@ class Outcome:
     """Whether the failure may be temporary, so that a retry may help."""
     attempts: int = 1
     """Number of tries."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The content for ``--json``."""
-        return {
-            "name": self.name,
-            "state": self.state.value,
-            "seconds": round(self.seconds, 3),
-            "error": self.error,
-            "log": self.log,
-            "attempts": self.attempts,
-        }
 
 
 def run_stage(

@@ -17,18 +17,13 @@ from tasks.errors import ResourceError
 
 SERVER_ENDED = -128
 """Status of a process whose attendant was killed; no signal has this number."""
-_SPECIAL = r"*[!A-Za-z0-9_./=,:@+\ -]*"
-"""A shell's pattern of commands that need a shell."""
 
 
 class Processes:
     """One warm server, as seen by its run. Safe to use from several threads."""
 
-    def __init__(self, folder: str | Path, *, inherited: Sequence[int] = (), detached: bool = False) -> None:
-        """Start the server with ``folder`` as its working folder; it keeps the ``inherited`` file handles open.
-
-        ``detached``: it is no child of this process, for one whose children are killed when it ends, as Ray does.
-        """
+    def __init__(self, folder: str | Path, *, inherited: Sequence[int] = ()) -> None:
+        """Start the server with ``folder`` as its working folder; it keeps the ``inherited`` file handles open."""
         self.folder = Path(folder).absolute()
         self.stopped = threading.Event()
         """Whether ``stop`` was called, so that ``run`` starts nothing."""
@@ -38,10 +33,9 @@ class Processes:
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(self.address)
             door.listen(64)
-            options = [str(door.fileno()), *([warm_server.DETACHED] if detached else [])]
             # -P: the working folder is not searched for modules, so its own cannot be taken for others.
             self._server = subprocess.Popen(
-                [sys.executable, "-P", "-m", warm_server.__name__, *options],
+                [sys.executable, "-P", "-m", warm_server.__name__, str(door.fileno())],
                 cwd=folder,
                 env=child_environment(os.environ),
                 stdin=subprocess.PIPE,
@@ -105,23 +99,17 @@ class Processes:
         self.close()
 
 
-def asking_shell(folder: Path, address: str, *, everything: bool) -> dict[str, str]:
-    """The environment in which DVC has commands run by the server at this address.
+def asking_shell(folder: Path, address: str) -> dict[str, str]:
+    """The environment in which DVC has the commands of stages run by the server at this address.
 
     DVC starts commands by the shell that ``SHELL`` names. It is a script with the name of the user's own, since DVC
-    chooses options by that name. The script asks for ``everything``, or only for our commands that need PyTorch.
+    chooses options by that name.
     """
     shell = os.environ.get("SHELL") or "/bin/sh"
     script = folder.absolute() / STATE_FOLDER / "shell" / os.path.basename(shell)
     script.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     ask = shlex.join([sys.executable, "-IS", asking.__file__, address, shell])
-    ours = "|".join(f"palimpsest\\ {name}\\ *" for name in warm_server.FORKED)
-    cases = (
-        f'*) [ -z "$DVC_STAGE" ] || exec {ask} "$@" ;;' if everything else f'{_SPECIAL}) ;;\n{ours}) exec {ask} "$@" ;;'
-    )
-    lines = (
-        f'for command; do :; done\nSHELL={shlex.quote(shell)}\ncase $command in\n{cases}\nesac\nexec "$SHELL" "$@"\n'
-    )
+    lines = f'SHELL={shlex.quote(shell)}\n[ -z "$DVC_STAGE" ] || exec {ask} "$@"\nexec "$SHELL" "$@"\n'
     script.write_text(f"#!/bin/sh\n{lines}", encoding="utf-8")
     script.chmod(0o700)
     return {"SHELL": str(script)}

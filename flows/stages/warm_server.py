@@ -35,8 +35,6 @@ import psutil
 from flows.stages.asking import NUMBER, receive
 
 DVC = "dvc"
-DETACHED = "--detached"
-"""Argument to start it without a parent."""
 GRACE_SECONDS = 2.0
 """Seconds for a stopped command until SIGKILL of its children, and then of itself: DVC releases its locks."""
 _LOOK_SECONDS = 0.02
@@ -60,7 +58,7 @@ FORKED = (
     "adapt audit compare-unlearning encode-speech examples fill fluency fuse perplexity pretrain rescore train-filler "
     "tune-filler tune-fusion"
 ).split()
-"""Commands that always import PyTorch. For others, the imports would count as their memory."""
+"""Commands that always import PyTorch. Others start in a process of their own."""
 _PROGRAM, _WORD = "palimpsest", "[A-Za-z0-9_./=,:@+-]"
 _DIE_WITH_PARENT, _ADOPT_ORPHANS = 1, 36
 """Of Linux's ``prctl``."""
@@ -288,14 +286,12 @@ def prctl(option: int, value: int) -> None:
     ctypes.CDLL(None).prctl(option, value)
 
 
-def main(door: str, *options: str) -> None:
+def main(door: str) -> None:
     """Serve; afterwards remove the socket's folder."""
     for number in (signal.SIGPIPE, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     # Stages have private text in memory: a crash must not write it to the disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if DETACHED in options and os.fork():
-        os._exit(0)
     prctl(_ADOPT_ORPHANS, 1)
     with socket.socket(fileno=int(door)) as listening:
         folder = os.path.dirname(listening.getsockname())
