@@ -47,13 +47,14 @@ class ServeOptions(Options):
 
 def run(options: ServeOptions) -> int:
     """Serve until a signal, then return 0."""
+    from flows.checkout.run_lock import FOLDER_VARIABLE
     from flows.graph.graph import project_folder
     from flows.prefect_flow import prefect_api
 
     root = project_folder()
     deployments = read_deployments(root / FILE, options.names)
     prefect_api.configure(root, verbose=True)
-    os.environ[prefect_api.FOLDER_VARIABLE] = str(root)
+    os.environ[FOLDER_VARIABLE] = str(root)
     url = prefect_api.configured_url()
     if url is None:
         raise ResourceError(

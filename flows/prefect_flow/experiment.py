@@ -28,10 +28,10 @@ from prefect.states import Cancelled, Completed
 from prefect.states import State as PrefectState
 from pydantic import Field
 
+from flows.checkout.run_lock import FOLDER_VARIABLE
 from flows.graph.graph import Action, enumeration, project_folder, steps_left
 from flows.graph.plan import summary
 from flows.graph.private_sources import changed_sources
-from flows.prefect_flow.prefect_api import FOLDER_VARIABLE
 from flows.runs.missing import refuse_missing
 from flows.runs.preparation import Run, first_that_fits, prepared_run, retry_delays, tags
 from flows.stages.executor import STOPPED, UNDONE, UNFINISHED, Outcome, State, run_stage

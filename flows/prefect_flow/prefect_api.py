@@ -16,8 +16,6 @@ from flows.stages.executor import STOPPED, Outcome, State
 from flows.stages.processes import Processes
 from tasks.errors import ResourceError
 
-FOLDER_VARIABLE = "PALIMPSEST_FOLDER"
-"""Environment variable of a worker, or of the container that it starts: the project's folder."""
 HOME = Path(STATE_FOLDER) / "prefect"
 """Prefect's own folder for a checkout, unless the user has configured Prefect."""
 START_SECONDS = 120.0
