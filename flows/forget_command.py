@@ -72,7 +72,7 @@ def run(options: ForgetOptions) -> int:
                     raise ParameterError(f"this clone has nothing of a corpus {name!r}{nearest(name, known)}")
                 print("\n".join(found_lines(erasure, with_sources=options.source)))
                 if options.yes:
-                    erasure.carry_out(repository, with_sources=options.source)
+                    erasure.carry_out(with_sources=options.source)
         if options.yes:
             erasure.forget_hashes()
     print()

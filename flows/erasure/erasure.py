@@ -74,14 +74,15 @@ class Erasure:
     def __bool__(self) -> bool:
         return bool(self.files or self.sources or self.runs or self.stages or self.tracked_runs)
 
-    def carry_out(self, repository: "Repo", *, with_sources: bool) -> None:
+    def carry_out(self, *, with_sources: bool) -> None:
         """Remove everything. Call it only with the lock of runs and DVC's, and with nothing else open."""
         for source in self.sources:
-            # A link to DVC's cache becomes a file of its own: it would be removed with the cache.
-            repository.cache.local.unprotect(str(source))
-        for file in (*self.objects, *self.runs):
+            if not with_sources:
+                _make_a_file_of_its_own(source)
+        for file in self.objects:
             _remove(file)
         for file in self.runs:
+            _remove(file)
             with suppress(OSError):
                 file.parent.rmdir()
         for reference in self.experiments:
@@ -203,6 +204,16 @@ def _lineage_of(name: str, paths: CorpusPaths) -> Iterator[Path]:
     for file in sorted(kept.glob("*.patch")):
         if re.search(rf"\b{re.escape(name)}\b", file.read_text(encoding="utf-8", errors="replace")):
             yield file
+
+
+def _make_a_file_of_its_own(path: Path) -> None:
+    """Replace a link to DVC's cache by a copy: raw text that is a link would be removed with the cache."""
+    for one in (path, *path.rglob("*")):
+        if one.is_symlink() and one.is_file():
+            copy = one.with_name(f".{one.name}.partial")
+            shutil.copyfile(one.resolve(), copy)
+            copy.chmod(0o600)
+            copy.replace(one)
 
 
 def _remove(path: Path) -> None:

@@ -97,8 +97,7 @@ def value_changes(key: str, before: object, after: object) -> Iterator[tuple[str
         for name in dict.fromkeys([*before, *after]):
             yield from value_changes(f"{key}.{name}", before.get(name, _ABSENT), after.get(name, _ABSENT))
     elif before is _ABSENT:
-        if after is not _ABSENT:
-            yield key, f"is new ({after!r})" if not isinstance(after, dict) else "is new"
+        yield key, "is new" if isinstance(after, dict) else f"is new ({after!r})"
     elif after is _ABSENT:
         yield key, "is gone"
     elif before != after:

@@ -2,6 +2,7 @@
 ones. Every source is private but those of ``generic``.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,15 +57,13 @@ def changed_sources(plan: Graph, folder: Path) -> list[str]:
 
     A stage that has never run has read no version of its data yet, so its sources count as changed.
     """
-    sources = {str((folder / path).absolute()) for _, path in named_sources(folder)}
+    sources = {os.path.normpath(path) for _, path in named_sources(folder)}
     changed: dict[str, None] = {}
     for name, node in plan.items():
         for change in node.changes:
-            if change.kind is Kind.NEW:
-                read = (path for path in node.dependencies if str((folder / path).absolute()) in sources)
-                changed |= dict.fromkeys(read)
-            elif change.kind is Kind.INPUT and change.path in sources:
-                changed[change.subject] = None
+            read = node.dependencies if change.kind is Kind.NEW else [change.subject]
+            if change.kind in (Kind.NEW, Kind.INPUT):
+                changed |= {path: None for path in read if os.path.normpath(path) in sources}
             elif not node.command:
                 changed[name] = None
     return list(changed)

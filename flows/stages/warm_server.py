@@ -68,7 +68,6 @@ _Files = dict[str, tuple[int, int, int]]
 def serve(door: socket.socket) -> None:
     """Work until the run is gone, and its processes with it."""
     has_dvc, imported, attendants = False, _Files(), set[int]()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # attendants and orphans are collected by the system
     sources: list[Any] = [0, door]
     while 0 not in select.select(sources, [], [])[0]:
         line, _ = door.accept()
@@ -108,7 +107,6 @@ def attend(
     imported: _Files,
 ) -> NoReturn:
     """Run a command and answer its exit status; it and all that it has started have ended then."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     prctl(_ADOPT_ORPHANS, 1)
     pid = os.fork()
     if pid == 0:
@@ -265,6 +263,9 @@ def kill_descendants(pid: int) -> None:
 
 def kill_orphans(attendants: Collection[int]) -> bool:
     """Kill what attendants that were killed have left; return whether any child is left."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
     children = psutil.Process().children()
     for child in children:
         if child.pid not in attendants:

@@ -12,6 +12,7 @@ import psutil
 import pytest
 from scratch_project import CHECKOUT, Project, until
 
+from flows.checkout.run_lock import is_alive
 from flows.stages.asking import hang_up, status_from
 from flows.stages.executor import State, run_stage
 from flows.stages.processes import Processes, asking_shell
@@ -120,7 +121,11 @@ def test_a_command_in_a_fork_is_gone_within_seconds_of_a_stop(filling: Project, 
     """It waits for a text that never comes."""
     os.mkfifo(filling.folder / "pipe")
     filling.replace("dvc.yaml", "--input masked.txt", "--input pipe")
-    forks = psutil.Process(warm._server.pid).children
+
+    def forks() -> list[psutil.Process]:
+        there = psutil.Process(warm._server.pid).children()
+        return [process for process in there if is_alive(process.pid)]
+
     shell = asking_shell(filling.folder, warm.address)
     with Processes(filling.folder) as processes:
         line = processes.start(["dvc", "repro", "--single-item", "fill"], filling.folder / end, shell)
