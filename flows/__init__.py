@@ -3,7 +3,7 @@
 The packages below; each imports only from those above it:
 
 - ``checkout``: state of a run in its working folder: lock, overrides, private folders
-- ``graph``: reading DVC's graph, and the plan of a run
+- ``graph``: DVC's graph, parts of it, and the plan of a run
 - ``erasure``: finding and removing a clone's data of one corpus
 - ``stages``: the processes that run stages
 - ``runs``: one run from its preparation to its record, with any scheduler

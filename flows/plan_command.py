@@ -15,15 +15,15 @@ examples:
 
 import json
 import sys
+from contextlib import chdir
 from dataclasses import asdict
 from typing import Annotated
 
 from pydantic import Field
 
 from flows.checkout.overrides import ORIGINAL
-from flows.graph.graph import open_repository, project_folder
-from flows.graph.plan import Plan, make_plan
-from flows.graph.selection import Selection, parse_only
+from flows.graph.graph import Graph, project_folder
+from flows.graph.plan import as_dicts, counts, summary
 from tasks.options import Argument, Command, Options
 
 SUMMARY = "show which stages would run, and why"
@@ -38,11 +38,6 @@ class SelectionOptions(Options):
     """only stages with these values of a dimension (dataset, technique, filler, method, seed, …), 'stage' or 'step',
     with those that they depend on. A stage must match every --only"""
 
-    @property
-    def selection(self) -> Selection:
-        """The selection of these options."""
-        return Selection(self.stages, parse_only(self.only))
-
 
 class PlanOptions(SelectionOptions):
     """Options of the plan."""
@@ -53,23 +48,18 @@ class PlanOptions(SelectionOptions):
 
 def run(options: PlanOptions) -> int:
     """Print the plan; return 1 if its run would be refused, since something is missing."""
-    from flows.checkout.overrides import checked_resources
-    from flows.runs.preparation import check_step_names, missing_text, missing_things
+    from flows.runs.missing import missing_text, missing_things
+    from flows.runs.preparation import checked_plan
 
-    selection = options.selection
     root = project_folder()
-    resources = checked_resources(root)
-    with open_repository(root) as repository:
-        plan = make_plan(repository, selection)
+    plan, _ = checked_plan(root, options.stages, options.only)
+    with chdir(root):
         missing = missing_things(plan, root)
-    check_step_names(resources, plan.steps)
     if (root / ORIGINAL).exists():
         text = "params.yaml has the overrides of a run with --set that is going on or was killed"
         print(f"palimpsest: {text}; after a killed one, the next 'palimpsest run' puts it back first", file=sys.stderr)
     if options.json_:
-        counts = {action.value: count for action, count in plan.counts().items()}
-        stages = [stage.as_dict() for stage in plan.stages.values()]
-        document = {"stages": stages, "counts": counts, "missing": list(map(asdict, missing))}
+        document = {"stages": as_dicts(plan), "counts": counts(plan), "missing": list(map(asdict, missing))}
         print(json.dumps(document, indent=2, ensure_ascii=False))
     else:
         print("\n".join(plan_lines(plan)), flush=True)
@@ -78,17 +68,15 @@ def run(options: PlanOptions) -> int:
     return int(bool(missing))
 
 
-def plan_lines(plan: Plan) -> list[str]:
+def plan_lines(plan: Graph) -> list[str]:
     """The plan as text: one line per stage, and the counts."""
-    action_width = max((len(stage.action) for stage in plan.stages.values()), default=0)
-    name_width = max(map(len, plan.stages), default=0)
-    lines = []
-    for stage in plan.stages.values():
-        reasons = "; ".join(stage.reasons)
-        if stage.restorable:
-            reasons += " (DVC's cache has the outputs: they are restored)"
-        lines.append(f"{stage.action:<{action_width}}  {stage.name:<{name_width}}  {reasons}".rstrip())
-    return [*lines, "", plan.summary()]
+    action_width = max((len(stage.action) for stage in plan.values()), default=0)
+    name_width = max(map(len, plan), default=0)
+    lines = [
+        f"{stage.action:<{action_width}}  {stage.name:<{name_width}}  {'; '.join(stage.reasons)}".rstrip()
+        for stage in plan.values()
+    ]
+    return [*lines, "", summary(plan)]
 
 
 COMMAND = Command(PlanOptions, run)

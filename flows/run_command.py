@@ -1,8 +1,8 @@
 """Run the stages of the experiment that changed, several at once.
 
-The command prints the plan, runs the stages, and ends with the state of every stage. The graph is
-in dvc.yaml. Each stage runs through DVC, so nothing is done twice. If a run is stopped or killed,
-only the stages that were running are lost. 'dvc repro' does the same work, one stage at a time.
+The command prints the plan, a line for each finished stage, and the results. The graph is in
+dvc.yaml. Each stage runs through DVC, so nothing is done twice. If a run is stopped or killed, only
+the stages that were running are lost. 'dvc repro' does the same work, one stage at a time.
 
 Prefect decides when a stage starts. PREFECT_API_URL, a Prefect profile or 'palimpsest up' sets its
 server. Without them, the run starts a temporary server.
@@ -18,21 +18,24 @@ examples:
 """
 
 import json
-import signal
 import sys
 import time
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
-from flows.graph.plan import Plan, enumeration
+from flows.graph.graph import Action, Graph, enumeration
+from flows.graph.plan import causes, summary
 from flows.plan_command import SelectionOptions
-from flows.runs.run_progress import REPORT_PAGE, SUMMARY_TABLE, VERDICT, is_of_this_run, makers_of
-from flows.stages.executor import INTERRUPTED, UNFINISHED, Outcome, State
+from flows.runs.run_progress import Progress, clock
+from flows.stages.executor import INTERRUPTED, UNDONE, UNFINISHED, Outcome, State
 from tasks.options import Argument, Command
 
 SUMMARY = "run the stages of the experiment that changed, several at once"
+SUMMARY_TABLE, REPORT_PAGE, VERDICT = (Path("results") / name for name in ("summary.md", "report.html", "verdict.txt"))
 
 
 class RunOptions(SelectionOptions):
@@ -49,45 +52,38 @@ class RunOptions(SelectionOptions):
 
 def run(options: RunOptions) -> int:
     """Run the stages; return 0 if all are done, 1 if one failed, 128 plus the signal's number if it was stopped."""
-    from flows.runs.preparation import prepared_run, refuse_missing
-    from flows.runs.run_progress import Progress
+    from flows.runs.missing import refuse_missing
+    from flows.runs.preparation import prepared_run
 
-    started, warning = time.monotonic(), None
+    started = time.monotonic()
     with prepared_run(options.stages, options.only, options.set_, options.jobs, say) as run:
         plan = run.plan
         if not options.json_:
             print("\n".join(short_plan(plan)), flush=True)
-        if plan.nothing_to_do:
-            run.outcomes = {name: Outcome(name, State.UNCHANGED) for name in plan.stages}
+        if all(stage.action is Action.UNCHANGED for stage in plan.values()):
+            run.outcomes = {name: Outcome(name, State.UNCHANGED) for name in plan}
         else:
             from flows.prefect_flow.prefect_api import drive
 
             refuse_missing(plan, run.root)
-            run.observer = progress = Progress(plan.graph, run.parallel_stages, run.root)
-            asked = {"stages": options.stages, "only": options.only, "overrides": options.set_}
-            parameters = {**{name: value for name, value in asked.items() if value}, "jobs": run.parallel_stages}
+            run.observer = progress = Progress(plan, run.parallel_stages, run.root)
+            parameters = {"stages": options.stages, "only": options.only, "overrides": options.set_}
             # Ray prints messages of its machines to standard output, which is for the JSON only.
             with redirect_stdout(sys.stderr) if options.json_ else nullcontext():
-                warning = drive(run, parameters)
+                drive(run, {**parameters, "jobs": run.parallel_stages})
             progress.save()
         if options.json_:
             print(json.dumps(as_json(run.outcomes, time.monotonic() - started), indent=2, ensure_ascii=False))
         else:
-            print("\n".join(final_lines(run.outcomes, time.monotonic() - started)))
-            print("".join(f"{line}\n" for line in result_lines(plan, run.outcomes)), end="", flush=True)
-    if warning is not None:
-        say(f"warning: {warning}")
-    # Printed last, so that it is visible.
-    if not options.json_:
-        print("".join(f"{line}\n" for line in failure_lines(run.outcomes)), end="", flush=True)
-    failed = count_states(run.outcomes)[State.FAILED]
-    if run.signal is not None:
-        say("stopped; finished stages are saved, run it again to continue")
-        return 128 + run.signal
-    if run.cancelled:
-        say("cancelled in Prefect; finished stages are saved, run it again to continue")
-        return 128 + signal.SIGTERM
-    if failed:
+            counts = counts_line(run.outcomes, time.monotonic() - started)
+            print("\n".join(["", counts, *result_lines(plan, run.outcomes)]))
+            # Printed last, so that it is visible.
+            print("".join(f"{line}\n" for line in failure_lines(run.outcomes)), end="", flush=True)
+    if run.stopped:
+        how, number = run.stopped
+        say(f"{how}; finished stages are saved, run it again to continue")
+        return 128 + number
+    if failed := count_states(run.outcomes)[State.FAILED]:
         correct = "correct the errors above, then run it again"
         say(f"{failed} of {len(run.outcomes)} stages failed; {correct}: finished stages are saved")
     return int(failed > 0)
@@ -98,26 +94,18 @@ def say(sentence: str) -> None:
     print(f"palimpsest: {sentence}", file=sys.stderr)
 
 
-def short_plan(plan: Plan, shown: int = 12) -> list[str]:
+def short_plan(plan: Graph, shown: int = 12) -> list[str]:
     """The counts, and each reason with its stages."""
-    causes = [f"  {text}: {enumeration(names)}" for text, names in plan.causes()]
-    if len(causes) > shown:
-        causes = [*causes[:shown], f"  and {len(causes) - shown} more reasons; 'palimpsest plan' has all"]
-    return [plan.summary(), *causes]
+    lines = [f"  {text}: {enumeration(names)}" for text, names in causes(plan).items()]
+    if len(lines) > shown:
+        lines = [*lines[:shown], f"  and {len(lines) - shown} more reasons; 'palimpsest plan' has all"]
+    return [summary(plan), *lines]
 
 
-def final_lines(outcomes: dict[str, Outcome], seconds: float) -> list[str]:
-    """One line for each stage that ran or was restored, and the counts of all states."""
-    from flows.runs.run_progress import clock
-
-    made = [outcome for outcome in outcomes.values() if outcome.state in (State.RAN, State.RESTORED)]
-    width = max((len(outcome.name) for outcome in made), default=0)
-    lines = [""] if made else []
-    for outcome in made:
-        tries = f"  ({outcome.attempts} tries)" if outcome.attempts > 1 else ""
-        lines.append(f"{outcome.state:<9}  {outcome.name:<{width}}  {clock(outcome.seconds):>7}{tries}")
+def counts_line(outcomes: dict[str, Outcome], seconds: float) -> str:
+    """The numbers of stages by state, and the time of the run."""
     counts = ", ".join(f"{count} {state}" for state, count in count_states(outcomes).items() if count)
-    return [*lines, "", f"{counts}; {clock(seconds)}"]
+    return f"{counts}; {clock(seconds)}"
 
 
 def failure_lines(outcomes: dict[str, Outcome]) -> list[str]:
@@ -151,13 +139,13 @@ def count_states(outcomes: dict[str, Outcome]) -> dict[State, int]:
 def as_json(outcomes: dict[str, Outcome], seconds: float) -> dict[str, object]:
     """States, counts and wall time for ``--json``."""
     return {
-        "stages": [outcome.as_dict() for outcome in outcomes.values()],
+        "stages": [asdict(outcome) for outcome in outcomes.values()],
         "counts": {state.value: count for state, count in count_states(outcomes).items()},
         "seconds": round(seconds, 3),
     }
 
 
-def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
+def result_lines(plan: Graph, outcomes: dict[str, Outcome]) -> list[str]:
     """The table of results, the path of the report page and the verdict, if the stages that make them are done.
 
     The verdict is computed again: limits and the ledger of releases may have changed since the page was written.
@@ -166,9 +154,10 @@ def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
     """
     lines = []
     for path in (SUMMARY_TABLE, REPORT_PAGE, VERDICT):
-        if not makers_of(path, plan) or not path.exists():
+        makers = [node.name for node in plan.values() if str(path) in node.outputs]
+        if not makers or not path.exists():
             continue
-        if not is_of_this_run(path, plan, outcomes):
+        if any(outcomes[name].state in UNDONE for name in makers):
             lines += ["", f"{path} is of an earlier run"]
         elif path == SUMMARY_TABLE:
             from tasks.results.summary.summary_document import main_tables

@@ -20,11 +20,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import chdir, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import chdir, suppress
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -48,9 +47,9 @@ class ServeOptions(Options):
 
 def run(options: ServeOptions) -> int:
     """Serve until a signal, then return 0."""
+    from flows.checkout.run_lock import FOLDER_VARIABLE
     from flows.graph.graph import project_folder
     from flows.prefect_flow import prefect_api
-    from flows.runs.preparation import FOLDER_VARIABLE
 
     root = project_folder()
     deployments = read_deployments(root / FILE, options.names)
@@ -93,50 +92,38 @@ def serve_until_signal(deployments: Sequence[Any]) -> None:
 
     Prefect's own ``serve`` handles a signal between its requests, and repeats those for minutes if the server is gone.
     Here Prefect works in a thread: it has ``STOP_SECONDS`` to pause schedules and to end runs, and then the process
-    ends without it. A second signal ends it at once.
+    ends without it.
     """
     import asyncio
 
+    import psutil
     from prefect import aserve
 
     loop = asyncio.new_event_loop()
     # One checkout holds one run at a time.
     serving = loop.create_task(aserve(*deployments, limit=1))
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            loop.run_until_complete(serving)
-        except BaseException as error:  # handed to the main thread
-            errors.append(error)
-
-    with _received_signals() as received:
-        thread = threading.Thread(target=work, name="serve", daemon=True)
-        thread.start()
-        while thread.is_alive() and not received:
-            thread.join(0.1)
-        if received:
-            loop.call_soon_threadsafe(serving.cancel)
-            thread.join(STOP_SECONDS)
-            if thread.is_alive():
-                _end_without_prefect()
-    if errors and not received:
+    received: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _frame: received.append(number))
+    thread = threading.Thread(target=loop.run_until_complete, args=(asyncio.wait([serving]),), daemon=True)
+    thread.start()
+    while thread.is_alive() and not received:
+        thread.join(0.1)
+    if not received:
         raise ResourceError(
-            f"Prefect no longer serves the deployments ({type(errors[0]).__name__}); see that its server runs, and "
-            "start this again"
-        ) from errors[0]
-
-
-def _end_without_prefect() -> NoReturn:
-    """End this process and the runs that it has started, whose supervisors then end their stages."""
-    import psutil
-
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
+            f"Prefect no longer serves the deployments ({type(serving.exception()).__name__}); see that its server "
+            "runs, and start this again"
+        )
+    loop.call_soon_threadsafe(serving.cancel)
+    thread.join(STOP_SECONDS)
+    if thread.is_alive():
+        # The supervisors of the runs end their stages.
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def read_deployments(path: Path, names: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -173,24 +160,6 @@ def _check_answers(url: str) -> None:
             f"Prefect's server at {url!r} does not answer ({type(error).__name__}); start it with 'palimpsest up "
             "prefect', or correct PREFECT_API_URL"
         ) from None
-
-
-@contextmanager
-def _received_signals() -> Iterator[list[int]]:
-    """Record the first SIGINT or SIGTERM instead of ending; a second one ends the process at once."""
-    received: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        received.append(number)
-        if len(received) > 1:
-            _end_without_prefect()
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 COMMAND = Command(ServeOptions, run)

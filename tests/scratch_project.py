@@ -11,8 +11,8 @@ from pathlib import Path
 import forked_commands
 
 from flows.graph.graph import Graph, Node, open_repository, read_graph
-from flows.graph.plan import Plan, make_plan
-from flows.graph.selection import Selection
+from flows.graph.plan import planned
+from flows.graph.selection import select
 
 CHECKOUT = Path(__file__).parents[1]
 
@@ -117,9 +117,9 @@ class Project:
         with open_repository(self.folder) as repository:
             return read_graph(repository)
 
-    def plan(self, *patterns: str) -> Plan:
+    def plan(self, *patterns: str) -> Graph:
         with open_repository(self.folder) as repository:
-            return make_plan(repository, Selection(patterns))
+            return planned(select(read_graph(repository), patterns))
 
     def wait_for(self, path: str, run: subprocess.Popen[str]) -> None:
         """Wait until a command that was started has written a file."""

@@ -17,8 +17,6 @@ STANDARD = {"_exit"}
 ALLOWED = {
     "flows/stages/lock_entry.py: dump_stages = ": "DVC writes the whole dvc.lock for each stage: 2.2 s more of "
     "processor time at 5,700 lines than one entry",
-    "flows/graph/changes.py: read_params = ": "DVC reads a parameter file once for each stage that depends on it",
-    "flows/graph/changes.py: get_hash = ": "DVC looks up a file's hash once for each stage that depends on it",
     "tasks/torch_setup.py: _extension": "a CPU build of PyTorch lacks a library that torchaudio loads on import",
 }
 """Uses that remain, each with its reason; at most five."""

@@ -28,7 +28,7 @@ PARAMETERS = "params.yaml"
 """Name of the file; importing ``tasks.parameters.parameter_file`` would import the settings of every step."""
 CELLS = "cells.yaml"
 ORIGINAL = Path(STATE_FOLDER) / "params_before_overrides.json"
-"""Text of ``params.yaml`` before the overrides, and with them."""
+"""Texts of both files before the overrides, and of ``params.yaml`` with them."""
 
 
 def overridden_text(parameter_file: Path, overrides: Mapping[str, Any]) -> str:
@@ -55,15 +55,12 @@ def overridden_text(parameter_file: Path, overrides: Mapping[str, Any]) -> str:
         *above, last = key.split(".")
         place = document
         for depth, part in enumerate(above, start=1):
+            path = ".".join(above[:depth])
             if isinstance(place.get(part), list):
-                path_so_far = ".".join(above[:depth])
-                raise ParameterError(
-                    f"--set {key}: {path_so_far!r} is a list; give all of it: --set '{path_so_far}=[…]'"
-                )
-            if not isinstance(place.get(part), dict):
-                # A section with defaults only may be absent from the file.
-                section_of(parameters, ".".join(above[:depth]), "--set")
-                place[part] = {}
+                raise ParameterError(f"--set {key}: {path!r} is a list; give all of it: --set '{path}=[…]'")
+            section_of(parameters, path, "--set")
+            # A section with defaults only may be absent from the file.
+            place[part] = place.get(part) or {}
             place = place[part]
         # Read as the editor reads, so that lists and mappings stay on one line.
         place[last] = editor.load(json.dumps(value, default=str))
@@ -81,45 +78,38 @@ def overridden(folder: Path, overrides: Mapping[str, Any]) -> Iterator[None]:
     if not overrides:
         yield
         return
-    path = folder / PARAMETERS
-    changed = overridden_text(path, overrides)
-    before = path.read_text(encoding="utf-8")
+    changed = overridden_text(folder / PARAMETERS, overrides)
+    before = {name: (folder / name).read_text("utf-8") for name in (PARAMETERS, CELLS) if (folder / name).exists()}
     with atomic_writer(folder / ORIGINAL, private=True) as stream:
-        cells = (folder / CELLS).read_text(encoding="utf-8") if (folder / CELLS).exists() else None
-        json.dump({"before": before, "changed": changed, "cells": cells}, stream)
+        json.dump({"before": before, "changed": changed}, stream)
     try:
-        _write(path, changed)
+        _write(folder / PARAMETERS, changed)
         yield
     finally:
         put_back(folder)
 
 
-def put_back(folder: Path) -> bool:
-    """Restore ``params.yaml`` from before the overrides; return whether there was anything to restore.
+def put_back(folder: Path) -> None:
+    """Restore ``params.yaml`` from before the overrides, if a run had any.
 
     Call it only with the lock of runs. ``StageError`` if somebody has edited the file meanwhile: their work is not
     lost.
     """
-    try:
-        texts = json.loads((folder / ORIGINAL).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return False
-    path = folder / PARAMETERS
-    present = path.read_text(encoding="utf-8")
-    if present not in (texts["before"], texts["changed"]):
+    if not (folder / ORIGINAL).exists():
+        return
+    texts = json.loads((folder / ORIGINAL).read_text(encoding="utf-8"))
+    before = texts["before"]
+    if (folder / PARAMETERS).read_text(encoding="utf-8") not in (before[PARAMETERS], texts["changed"]):
         kept = folder / STATE_FOLDER / f"{PARAMETERS}.before_overrides"
-        _write(kept, texts["before"])
+        _write(kept, before[PARAMETERS])
         (folder / ORIGINAL).unlink()
         raise StageError(
             f"{PARAMETERS} was edited while a run with --set had changed it, and holds that run's overrides still; "
             f"its earlier text is in {str(kept.relative_to(folder))!r}. Correct it, then run this again"
         )
-    if present != texts["before"]:
-        _write(path, texts["before"])
-    if texts.get("cells") is not None:
-        _write(folder / CELLS, texts["cells"])
+    for name, text in before.items():
+        _write(folder / name, text)
     (folder / ORIGINAL).unlink()
-    return True
 
 
 def _write(path: Path, text: str) -> None:

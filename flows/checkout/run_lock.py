@@ -13,6 +13,8 @@ from tasks.errors import ResourceError
 
 STATE_FOLDER = ".palimpsest"
 """Folder of the checkout for logs and state of runs; nothing in it is a result."""
+FOLDER_VARIABLE = "PALIMPSEST_FOLDER"
+"""Environment variable of a worker, or of the container that it starts: the project's folder."""
 PATIENCE_SECONDS = 20.0
 """Seconds for the stages of a killed run to end."""
 

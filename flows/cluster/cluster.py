@@ -14,13 +14,14 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.cluster.node import RANK, meeting_point, run_command
-from flows.graph.graph import dvc_stages, open_repository
+from flows.graph.graph import Graph, open_repository, read_graph
 from flows.runs.preparation import first_that_fits
 from flows.stages.asking import NUMBER, receive
 from flows.stages.executor import log_name
@@ -45,7 +46,7 @@ class Cluster:
         self._folder = folder.absolute()
         self._private: frozenset[str] = frozenset()
         self._remote: Any = None
-        self._serving: list[threading.Thread] = []
+        self._serving = ThreadPoolExecutor(max_workers=256, thread_name_prefix="stage on a node")
         self._is_closing = threading.Event()
         self.ran_on: dict[str, str] = {}
         """A line that names the node, for each stage whose command has succeeded."""
@@ -53,7 +54,7 @@ class Cluster:
 
     def __enter__(self) -> "Cluster":
         with open_repository(self._folder) as repository:
-            self._private = private_stages(dvc_stages(repository))
+            self._private = private_stages(read_graph(repository))
         ray = connect(self._settings)
         machines_with(ray, self._settings)
         self._remote = ray.remote(run_command)
@@ -71,23 +72,18 @@ class Cluster:
         self._is_closing.set()
         self._door.shutdown(socket.SHUT_RDWR)
         # Ray crashes if a thread waits for it while it shuts down.
-        for thread in self._serving:
-            thread.join(10 * _LOOK_SECONDS)
+        self._serving.shutdown()
         ray.shutdown()  # ends what is left of this run
         self._sockets.cleanup()
 
     def _listen(self) -> None:
         with self._door, suppress(OSError):  # it is shut down at the end
             while True:
-                line, _ = self._door.accept()
-                thread = threading.Thread(target=self._serve, args=(line,), name="stage on a node", daemon=True)
-                self._serving.append(thread)
-                thread.start()
+                self._serving.submit(self._serve, self._door.accept()[0])
 
     def _serve(self, line: socket.socket) -> None:
         with line, suppress(EOFError, OSError):
             arguments, folder, environment, files = receive(line)
-            line.sendall(NUMBER.pack(0))
             told = {name: value for name, value in environment.items() if name.startswith(TOLD)}
             try:
                 status, said = self._run(line, environment["DVC_STAGE"], arguments[-1], folder, told)
@@ -106,17 +102,15 @@ class Cluster:
         try:
             return self._on_machines(line, stage, command, folder, environment)
         except ResourceError as error:
-            reason = str(error)
+            return 1, f"palimpsest: error: {error}"
         except RayTaskError as error:
             # Ray has this in its text only.
             where = re.search(r"ip=([^,)]+)", str(error))
-            reason = (
-                f"the node {where[1] if where else 'that took it'} cannot run it ({type(error.cause).__name__}); start "
-                "its Ray from this project's environment (.venv)"
-            )
+            node = where[1] if where else "that took it"
+            cannot = f"the node {node} cannot run it ({type(error.cause).__name__})"
+            return 1, f"palimpsest: error: {cannot}; start its Ray from this project's environment (.venv)"
         except RayError as error:
             return PASSING, f"palimpsest: error: {LOST} ({type(error).__name__})"
-        return 1, f"palimpsest: error: {reason}"
 
     def _on_machines(
         self, line: socket.socket, stage: str, command: str, folder: str, environment: Mapping[str, str]
@@ -231,24 +225,20 @@ def needs_of(resources: ResourceSettings, step: str) -> StageNeeds:
     return found if found.cores else found.model_copy(update={"cores": resources.threads * resources.devices})
 
 
-def private_stages(stages: Mapping[str, tuple[Any, list[str]]]) -> frozenset[str]:
-    """Return stages that read or write private files, from DVC's stage objects (``flows.graph.graph.dvc_stages``).
+def private_stages(graph: Graph) -> frozenset[str]:
+    """Return the stages that read or write private files.
 
     An output with ``push: false`` is private, and so is an input that is neither in git nor made by another stage.
     """
-    from dvc.dependency import ParamsDependency
-
     tracked = tracked_paths()
     found = set()
-    for name, (stage, upstream) in stages.items():
-        made = [output for above in upstream for output in stages[above][0].outs]
-        for entry in stage.deps:
-            if isinstance(entry, ParamsDependency):
-                continue
-            makers = [output for output in made if overlap(str(entry), str(output))]
-            if any(not output.can_push for output in makers) or not (makers or str(entry) in tracked):
-                found.add(name)
-        if any(not output.can_push for output in stage.outs):
+    for name, node in graph.items():
+        made = [output for above in node.upstream for output in graph[above].stage.outs]
+        makers = {path: [one for one in made if overlap(path, str(one))] for path in node.dependencies}
+        used = [*node.stage.outs, *(output for outputs in makers.values() for output in outputs)]
+        if not all(output.can_push for output in used) or any(
+            not outputs and path not in tracked for path, outputs in makers.items()
+        ):
             found.add(name)
     return frozenset(found)
 

@@ -5,6 +5,7 @@ that all machines share.
 """
 
 import os
+import select
 import socket
 import time
 from pathlib import Path
@@ -12,8 +13,8 @@ from pathlib import Path
 from filelock import lock_descriptor
 
 from flows.checkout.run_lock import STATE_FOLDER
-from flows.stages.processes import Processes
-from flows.stages.warm_server import COMMANDS
+from flows.stages.asking import hang_up, status_from
+from flows.stages.processes import SERVER_ENDED, Processes
 from tasks.errors import PASSING
 
 RANK = "PALIMPSEST_NODE"
@@ -39,7 +40,7 @@ def run_command(stage: str, command: str, folder: str, log: str, environment: di
     if folder not in _processes:
         # Ray's own number of threads; with another number the last digits of sums differ.
         os.environ.pop("OMP_NUM_THREADS", None)
-        _processes[folder] = Processes(root, COMMANDS, detached=True)
+        _processes[folder] = Processes(root)
     lock = os.open(
         root / _LOCKS / f"{Path(log).stem}.{environment.get(RANK, 0)}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
     )
@@ -51,17 +52,17 @@ def run_command(stage: str, command: str, folder: str, log: str, environment: di
                 return PASSING, f"palimpsest: error: stage {stage!r} {said}"
             time.sleep(0.2)
         # The command itself holds the lock, until it has ended.
-        process = _processes[folder].start(["/bin/sh", "-c", command], root / log, environment, [lock])
+        line = _processes[folder].start(["/bin/sh", "-c", command], root / log, environment, [lock])
     finally:
         os.close(lock)
     try:
-        status = process.wait()
+        select.select([line], [], [])
     except BaseException:  # Ray interrupts what is cancelled
-        process.stop()
-        process.wait()
+        hang_up(line)
+        status_from(line)
         raise
-    assert status is not None  # it has ended
-    return status, f"palimpsest: this ran on the node {socket.gethostname()}"
+    status = status_from(line)
+    return SERVER_ENDED if status is None else status, f"palimpsest: this ran on the node {socket.gethostname()}"
 
 
 def meeting_point() -> tuple[str, int]:

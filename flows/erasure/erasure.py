@@ -111,7 +111,7 @@ def find_erasure(name: str, repository: "Repo", graph: Graph, tracking: Tracking
     """All data of a corpus. Call it only with DVC's lock."""
     root = Path(repository.root_dir)
     locked = lock_records(read_lock(root))
-    nodes = [Record(node.dependencies, dict.fromkeys(node.outputs)) for node in graph.nodes.values()]
+    nodes = [Record(node.dependencies, dict.fromkeys(node.outputs)) for node in graph.values()]
     paths = CorpusPaths(name)
     releases = [release.name for release in of_corpus(read_ledger(), name)]
     paths.add(f"releases/{release}" for release in releases)

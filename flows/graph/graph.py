@@ -6,15 +6,17 @@ names, commands and edges are those of ``dvc stage list`` and ``dvc dag``.
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.graph.selection import Selection
+from flows.graph.changes import Change, Kind
 from tasks.errors import ResourceError, StageError
 from tasks.files.private_folders import DVC_TABLES
+from tasks.parameters.cells_command import STAGE as CHECK_OF_PARAMETERS
 from tasks.records.cell import Cell
 
 if TYPE_CHECKING:
@@ -22,9 +24,17 @@ if TYPE_CHECKING:
     from dvc.stage import Stage
 
 
+class Action(StrEnum):
+    """Action for a stage."""
+
+    RUN = "run"
+    PERHAPS = "run if its inputs change"
+    UNCHANGED = "unchanged"
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One stage, as DVC resolved it; paths are relative to the checkout."""
+    """One stage, as DVC resolved it, and in a plan its reasons to run; paths are relative to the checkout."""
 
     name: str
     """DVC's name: ``pretrain``, ``mask@chat-allow_list``, ``data/raw/mail.dvc``."""
@@ -38,36 +48,58 @@ class Node:
     """Stages that make a dependency of this one, in the order of the graph."""
     dimensions: Mapping[str, str] = field(default_factory=dict)
     """Its cell, or its place in its matrix or foreach: ``{"dataset": "chat", "seed": "1"}``."""
+    stage: Any = None
+    """DVC's object, as long as its repository is open."""
+    changes: tuple[Change, ...] = ()
+    """Reasons of the stage's own to run."""
+    after: tuple[str, ...] = ()
+    """Direct predecessors that run, or may run, first."""
 
     @property
     def step(self) -> str:
         """The name in ``dvc.yaml`` that a matrix or foreach expands: ``mask`` of ``mask@chat-allow_list``."""
         return self.name.split("@", 1)[0]
 
+    @property
+    def action(self) -> Action:
+        """What happens with the stage."""
+        if self.changes:
+            return Action.RUN
+        return Action.PERHAPS if self.after else Action.UNCHANGED
 
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """All stages by name, each after all stages that it depends on."""
+    @property
+    def others_follow(self) -> bool:
+        """Whether its outputs may change. The check of params.yaml writes the same content again."""
+        if self.name == CHECK_OF_PARAMETERS:
+            return any(change.kind in (Kind.NEW, Kind.OUTPUT) for change in self.changes)
+        return self.action is not Action.UNCHANGED
 
-    nodes: dict[str, Node]
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The reasons in words; empty for an unchanged stage."""
+        after = (f"after {enumeration(self.after)}",) if self.after else ()
+        return (*(change.text for change in self.changes), *after)
 
-    def steps_left(self) -> dict[str, int]:
-        """Return, for each stage, the number of stages in the longest chain that starts with it."""
-        lengths = dict.fromkeys(self.nodes, 1)
-        for name in reversed(self.nodes):
-            for above in self.nodes[name].upstream:
-                lengths[above] = max(lengths[above], lengths[name] + 1)
-        return lengths
 
-    def select(self, selection: Selection) -> "Graph":
-        """The selected stages, with everything upstream of them; all for an empty selection."""
-        if not selection:
-            return self
-        chosen = selection.names_in(self)
-        for name in reversed(self.nodes):
-            if name in chosen:
-                chosen.update(self.nodes[name].upstream)
-        return Graph({name: node for name, node in self.nodes.items() if name in chosen})
+Graph = dict[str, Node]
+"""All stages by name, each after all stages that it depends on."""
+
+
+def enumeration(names: Iterable[str], shown: int = 3) -> str:
+    """``a, b, c and 4 more``."""
+    names = list(names)
+    if len(names) <= shown + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:shown])} and {len(names) - shown} more"
+
+
+def steps_left(graph: Graph) -> dict[str, int]:
+    """Return, for each stage, the number of stages in the longest chain that starts with it."""
+    lengths = dict.fromkeys(graph, 1)
+    for name in reversed(graph):
+        for above in graph[name].upstream:
+            lengths[above] = max(lengths[above], lengths[name] + 1)
+    return lengths
 
 
 def project_folder(start: str | Path = ".") -> Path:
@@ -118,8 +150,8 @@ def open_repository(root: str | Path) -> Iterator["Repo"]:
             raise StageError(f"DVC cannot read the graph: {text}") from None
 
 
-def dvc_stages(repository: "Repo") -> dict[str, tuple[Any, list[str]]]:
-    """DVC's stage objects by name, in the order of the graph, each with the names of the stages it depends on.
+def read_graph(repository: "Repo") -> Graph:
+    """The graph of the repository; a few hundredths of a second for a hundred stages.
 
     Read under DVC's lock, so that no other process is writing ``dvc.lock`` meanwhile. Data added with ``dvc add``
     counts only if a stage depends on it, as for ``dvc repro``.
@@ -138,28 +170,16 @@ def dvc_stages(repository: "Repo") -> dict[str, tuple[Any, list[str]]]:
     # Every stage after those it depends on; among the free ones the order of dvc.yaml.
     needs = edges.subgraph(wanted).reverse(copy=False)
     ordered = list(lexicographical_topological_sort(needs, key=position.__getitem__))
-    place = {stage: number for number, stage in enumerate(ordered)}
-    return {
-        stage.addressing: (
-            stage,
-            [above.addressing for above in sorted(edges.successors(stage), key=place.__getitem__)],
-        )
-        for stage in ordered
-    }
-
-
-def read_graph(repository: "Repo") -> Graph:
-    """The graph of the repository; a few hundredths of a second for a hundred stages."""
-    return graph_of(dvc_stages(repository))
-
-
-def graph_of(stages: Mapping[str, tuple[Any, list[str]]]) -> Graph:
-    """The graph of DVC's stage objects, as ``dvc_stages`` returns them."""
     definitions: dict[str, Mapping[str, Any]] = {}
-    return Graph({name: _node(name, stage, upstream, definitions) for name, (stage, upstream) in stages.items()})
+    graph: Graph = {}
+    for stage in ordered:
+        upstream = set(edges.successors(stage))
+        node = _node(stage, tuple(above.addressing for above in ordered if above in upstream), definitions)
+        graph[node.name] = node
+    return graph
 
 
-def _node(name: str, stage: "Stage", upstream: list[str], definitions: dict[str, Mapping[str, Any]]) -> Node:
+def _node(stage: "Stage", upstream: tuple[str, ...], definitions: dict[str, Mapping[str, Any]]) -> Node:
     """``definitions``: content of each ``dvc.yaml`` by its path, since every stage object would read it again."""
     from dvc.dependency import ParamsDependency
 
@@ -170,13 +190,14 @@ def _node(name: str, stage: "Stage", upstream: list[str], definitions: dict[str,
         parameters += [f"{prefix}{key}" for key in dependency.params or ["*"]]
     commands = stage.cmd if isinstance(stage.cmd, list) else [stage.cmd or ""]
     return Node(
-        name=name,
+        name=stage.addressing,
         command="\n".join(commands),
         dependencies=tuple(str(entry) for entry in stage.deps if not isinstance(entry, ParamsDependency)),
         parameters=tuple(parameters),
         outputs=tuple(str(entry) for entry in stage.outs),
-        upstream=tuple(upstream),
+        upstream=upstream,
         dimensions=_dimensions(stage, definitions),
+        stage=stage,
     )
 
 

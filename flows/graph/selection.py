@@ -4,56 +4,45 @@ The dimensions are those of a cell in ``cells.yaml``; of a matrix its own (``tec
 of another ``foreach`` the name of its step. ``stage`` and ``step`` are added.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
+from flows.graph.graph import Graph, Node
 from tasks.errors import ParameterError, StageError
 from tasks.spelling import nearest
 
-if TYPE_CHECKING:
-    from flows.graph.graph import Graph, Node
 
-STAGE, STEP = "stage", "step"
+def select(graph: Graph, patterns: Sequence[str] = (), only: Sequence[str] = ()) -> Graph:
+    """The selected stages, with everything upstream of them; all without a selection.
 
-
-@dataclass(frozen=True)
-class Selection:
-    """A selected part of the graph; everything if it is empty.
-
-    A stage belongs to it if it matches one of the patterns, if there are any, and for each key one of its values.
+    A stage is selected if it matches one of the ``patterns``, if there are any, and for each key of ``only`` one of its
+    values. Patterns are names of stages or steps; they and values may have ``*`` and ``?``. ``StageError`` if one
+    matches nothing, with the nearest spelling, or if all together match nothing.
     """
-
-    patterns: Sequence[str] = ()
-    """Names of stages or steps, or names of stages with ``*`` and ``?``."""
-    only: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Values by dimension, ``stage`` or ``step``; values may have ``*`` and ``?``."""
-
-    def __bool__(self) -> bool:
-        return bool(self.patterns or self.only)
-
-    def names_in(self, graph: "Graph") -> set[str]:
-        """The names of the stages that belong to it, without their dependencies.
-
-        ``StageError`` if a pattern, key or value matches nothing, with the nearest spelling, or if all together match
-        nothing.
-        """
-        nodes = graph.nodes.values()
-        chosen = set(graph.nodes)
-        if self.patterns:
-            chosen = set[str]().union(*(_matched(pattern, graph) for pattern in self.patterns))
-        known = sorted({STAGE, STEP}.union(*(node.dimensions for node in nodes)))
-        for key, values in self.only.items():
-            if key not in known:
-                raise StageError(
-                    f"--only: {key!r} is no dimension of the graph{nearest(key, known)}; there are: {', '.join(known)}"
-                )
-            chosen &= set[str]().union(*(_with_value(key, value, nodes) for value in values))
-        if self and not chosen:
-            parts = [*self.patterns, *(f"{key}={','.join(values)}" for key, values in self.only.items())]
-            raise StageError(f"no stage fits {' and '.join(map(repr, parts))} together; 'palimpsest plan' lists them")
-        return chosen
+    dimensions = {name: _dimensions(node) for name, node in graph.items()}
+    chosen = set(graph)
+    if patterns:
+        chosen = set[str]().union(*(_matched(pattern, graph) for pattern in patterns))
+    for key, values in parse_only(only).items():
+        known = sorted(set[str]().union(*dimensions.values()))
+        if key not in known:
+            raise StageError(
+                f"--only: {key!r} is no dimension of the graph{nearest(key, known)}; there are: {', '.join(known)}"
+            )
+        there = {name: of_stage[key] for name, of_stage in dimensions.items() if key in of_stage}
+        for value in values:
+            if not any(fnmatchcase(one, value) for one in there.values()):
+                known = sorted(set(there.values()))
+                listed = "" if key == "stage" else f"; there are: {', '.join(known)}"
+                raise StageError(f"--only: no stage has {key}={value!r}{nearest(value, known)}{listed}")
+        chosen &= {name for name, one in there.items() if any(fnmatchcase(one, value) for value in values)}
+    if graph and not chosen:
+        given = " and ".join(map(repr, [*patterns, *only]))
+        raise StageError(f"no stage fits {given} together; 'palimpsest plan' lists them")
+    for name in reversed(graph):
+        if name in chosen:
+            chosen.update(graph[name].upstream)
+    return {name: node for name, node in graph.items() if name in chosen}
 
 
 def parse_only(texts: Iterable[str]) -> dict[str, list[str]]:
@@ -73,28 +62,13 @@ def parse_only(texts: Iterable[str]) -> dict[str, list[str]]:
     return only
 
 
-def _matched(pattern: str, graph: "Graph") -> set[str]:
-    found = {node.name for node in graph.nodes.values() if pattern == node.step}
-    found |= {name for name in graph.nodes if fnmatchcase(name, pattern)}
+def _dimensions(node: Node) -> dict[str, str]:
+    return {"stage": node.name, "step": node.step, **node.dimensions}
+
+
+def _matched(pattern: str, graph: Graph) -> set[str]:
+    found = {name for name, node in graph.items() if pattern == node.step or fnmatchcase(name, pattern)}
     if not found:
-        known = [*graph.nodes, *(node.step for node in graph.nodes.values())]
+        known = [*graph, *(node.step for node in graph.values())]
         raise StageError(f"no stage matches {pattern!r}{nearest(pattern, known)}; 'palimpsest plan' lists the stages")
     return found
-
-
-def _with_value(key: str, value: str, nodes: "Collection[Node]") -> set[str]:
-    found = {node.name for node in nodes for there in _values(key, node) if fnmatchcase(there, value)}
-    if not found:
-        known = sorted({there for node in nodes for there in _values(key, node)})
-        listed = "" if key == STAGE else f"; there are: {', '.join(known)}"
-        raise StageError(f"--only: no stage has {key}={value!r}{nearest(value, known)}{listed}")
-    return found
-
-
-def _values(key: str, node: "Node") -> Iterator[str]:
-    if key == STAGE:
-        yield node.name
-    elif key == STEP:
-        yield node.step
-    elif key in node.dimensions:
-        yield node.dimensions[key]

@@ -7,19 +7,17 @@ its cache keys know neither our code nor the data.
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from graphlib import TopologicalSorter
 from queue import SimpleQueue
-from types import FrameType
 from typing import Annotated, Any
 from uuid import UUID
 
 import httpx
-from prefect import flow, task
+from prefect import Flow, flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import get_client
 from prefect.exceptions import PrefectException
@@ -30,13 +28,15 @@ from prefect.states import Cancelled, Completed
 from prefect.states import State as PrefectState
 from pydantic import Field
 
-from flows.graph.graph import project_folder
-from flows.graph.plan import Action, enumeration
+from flows.checkout.run_lock import FOLDER_VARIABLE
+from flows.graph.graph import Action, enumeration, project_folder, steps_left
+from flows.graph.plan import summary
 from flows.graph.private_sources import changed_sources
-from flows.runs.preparation import FOLDER_VARIABLE, Run, prepared_run, refuse_missing, retry_delays, tags, time_limit
-from flows.stages.executor import STOPPED, UNFINISHED, Executor, Outcome, State
+from flows.runs.missing import refuse_missing
+from flows.runs.preparation import Run, first_that_fits, prepared_run, retry_delays, tags
+from flows.stages.executor import STOPPED, UNDONE, UNFINISHED, Outcome, State, run_stage
 from flows.stages.processes import Processes, asking_shell
-from flows.stages.warm_server import COMMANDS, needs_pytorch
+from flows.stages.warm_server import needs_pytorch
 from tasks.errors import ParameterError, StageError
 
 ENOUGH = 8
@@ -46,6 +46,7 @@ LOOK_SECONDS = 2.0
 Choice = Annotated[str, Field(pattern=r"^[^=\s]+=[^=\s]+$", examples=["technique=allow_list,every_tagger"])]
 Override = Annotated[str, Field(pattern=r"^[^=\s]+=.*$", examples=["filling.top_k.k=20"])]
 Jobs = Annotated[int, Field(ge=1)]
+Result = dict[str, int] | PrefectState
 
 
 @flow(name="experiment", persist_result=False, log_prints=False)
@@ -55,7 +56,7 @@ def experiment(
     overrides: list[Override] = [],  # noqa: B006 - the same
     jobs: Jobs | None = None,
     new_data_only: bool = False,
-) -> dict[str, int] | PrefectState:
+) -> Result:
     """Run every stage of the experiment that changed, in the folder of the project; counts per state.
 
     A stage starts when everything upstream of it is done, those with the longest chain after them first. A failed
@@ -68,17 +69,10 @@ def experiment(
         jobs: Stages at once. Empty: resources.parallel_stages of params.yaml.
         new_data_only: Do nothing unless a source of data changed since the last run.
     """
-    command = _of_command.get(None)
-    if command is not None:
-        return _work(*command)
     logger = get_run_logger()
-
-    def waits(reason: str) -> None:
-        logger.info("waiting: %s", reason)
-
     folder = os.environ.get(FOLDER_VARIABLE, ".")
-    with prepared_run(stages, only, overrides, jobs, logger.info, folder, waits) as run:
-        logger.info(run.plan.summary())
+    with prepared_run(stages, only, overrides, jobs, logger.info, folder, partial(logger.info, "waiting: %s")) as run:
+        logger.info(summary(run.plan))
         if new_data_only:
             changed = changed_sources(run.plan, run.root)
             if not changed:
@@ -86,21 +80,17 @@ def experiment(
             logger.info("new data: %s", ", ".join(changed))
         refuse_missing(run.plan, run.root)
         with Processes(run.root, inherited=[run.lock]) as processes:
-            return _work(run, processes, shown=True)
+            return carry_out(run, processes, shown=True)
 
 
-_of_command: ContextVar[tuple[Run, Processes, bool]] = ContextVar("command")
-"""Run, processes and visibility in Prefect of ``palimpsest run``, which prepares a run before Prefect is imported."""
+def flow_of(run: Run, processes: Processes, *, shown: bool) -> Flow[..., Result]:
+    """The flow of ``palimpsest run``, which prepares its run before Prefect is imported; ``shown`` as below."""
 
+    @flow(name="experiment", persist_result=False, log_prints=False)
+    def of_command(stages: list[str], only: list[str], overrides: list[str], jobs: int) -> Result:
+        return carry_out(run, processes, shown=shown)
 
-@contextmanager
-def of_command(run: Run, processes: Processes, *, shown: bool) -> Iterator[None]:
-    """Let ``experiment`` do this run inside the block. ``shown``: Prefect's server outlives the run."""
-    token = _of_command.set((run, processes, shown))
-    try:
-        yield
-    finally:
-        _of_command.reset(token)
+    return of_command
 
 
 def enter_worker_folder() -> dict[str, str]:
@@ -117,12 +107,13 @@ def enter_worker_folder() -> dict[str, str]:
     return {"directory": str(project_folder(folder).resolve())}
 
 
-def _work(run: Run, processes: Processes, shown: bool) -> dict[str, int] | PrefectState:
-    """Bring every stage to an outcome; return the flow run's result or state."""
-    limits = {name: time_limit(run.resources, node.step) for name, node in run.plan.graph.nodes.items()}
+def carry_out(run: Run, processes: Processes, *, shown: bool) -> Result:
+    """Bring every stage to an outcome; return the flow run's result or state.
+
+    ``shown``: Prefect's server outlives the run, and somebody may cancel it there.
+    """
     # As Prefect itself names it; reports record it.
     environment = {"PREFECT__FLOW_RUN_ID": str(flow_run.id)}
-    executor = Executor(processes, run.root, limits.get, environment)
     with get_client(sync_client=True) as client:
         for tag, shared in run.resources.concurrency.items():
             # The value in params.yaml replaces the server's limit.
@@ -133,18 +124,26 @@ def _work(run: Run, processes: Processes, shown: bool) -> dict[str, int] | Prefe
             from flows.cluster.cluster import Cluster
 
             cluster = stack.enter_context(Cluster(run.resources, run.root))
-            environment |= asking_shell(run.root, cluster.address, everything=True)
+            environment |= asking_shell(run.root, cluster.address)
             ran_on = cluster.ran_on
-        elif sum(needs_pytorch(node.command) for node in run.plan.to_do()) >= ENOUGH:
-            warm = stack.enter_context(Processes(run.root, COMMANDS, inherited=[run.lock]))
-            environment |= asking_shell(run.root, warm.address, everything=False)
-        if _of_command.get(None) is not None:
-            stack.enter_context(_signals_stop(run, executor))
+        elif _number_of_heavy_stages(run) >= ENOUGH:
+            environment |= asking_shell(run.root, processes.address)
+
+        def stop(how: str, number: int) -> None:
+            """Start no further stage and end the running ones."""
+            run.stopped = (how, number)
+            processes.stop()
+
+        def run_one(name: str) -> Outcome:
+            limit = first_that_fits(run.resources.time_limits, run.plan[name].step)
+            return run_stage(name, processes, limit, environment)
+
+        stack.callback(processes.stop)
+        stack.enter_context(_signals_stop(stop))
         if shown:
-            stack.enter_context(_cancellation_stops(run, executor))
-        stack.callback(_stop, run, executor)
-        _run_stages(run, executor, ran_on)
-    if run.cancelled:
+            stack.enter_context(_cancellation_stops(stop))
+        _run_stages(run, run_one, ran_on)
+    if run.stopped:
         return Cancelled(message="finished stages are saved; run it again to continue")
     states = [outcome.state for outcome in run.outcomes.values()]
     if State.FAILED in states:
@@ -153,20 +152,18 @@ def _work(run: Run, processes: Processes, shown: bool) -> dict[str, int] | Prefe
     return {state.value: states.count(state) for state in State}
 
 
-def _stop(run: Run, executor: Executor) -> None:
-    """Start no further stage and end the running ones."""
-    run.stopped.set()
-    executor.stop()
+def _number_of_heavy_stages(run: Run) -> int:
+    to_do = (stage for stage in run.plan.values() if stage.action is not Action.UNCHANGED)
+    return sum(needs_pytorch(stage.command) for stage in to_do)
 
 
 @contextmanager
-def _signals_stop(run: Run, executor: Executor) -> Iterator[None]:
-    """SIGINT and SIGTERM stop the stages of a run in a terminal; a second one ends the process at once."""
+def _signals_stop(stop: Callable[[str, int], None]) -> Iterator[None]:
+    """SIGINT and SIGTERM stop the stages; a second one ends the process at once."""
 
-    def note(number: int, _frame: FrameType | None) -> None:
-        run.signal = number
+    def note(number: int, _frame: object) -> None:
         signal.signal(number, signal.SIG_DFL)
-        _stop(run, executor)
+        stop("stopped", number)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -177,7 +174,7 @@ def _signals_stop(run: Run, executor: Executor) -> Iterator[None]:
 
 
 @contextmanager
-def _cancellation_stops(run: Run, executor: Executor) -> Iterator[None]:
+def _cancellation_stops(stop: Callable[[str, int], None]) -> Iterator[None]:
     """Stop the stages if the flow run is cancelled in Prefect during the block."""
     ended, number = threading.Event(), UUID(str(flow_run.id))
 
@@ -190,8 +187,7 @@ def _cancellation_stops(run: Run, executor: Executor) -> Iterator[None]:
                     # A server that does not answer for a moment cancels nothing; if it stays away, the tasks fail.
                     continue
                 if state is not None and (state.is_cancelling() or state.is_cancelled()):
-                    run.cancelled = True
-                    _stop(run, executor)
+                    stop("cancelled in Prefect", signal.SIGTERM)
                     return
 
     thread = threading.Thread(target=watch, name="cancellation watch", daemon=True)
@@ -207,17 +203,17 @@ class PassingFailure(StageError):
     """A stage failed with a temporary error; Prefect retries it."""
 
 
-def _run_stages(run: Run, executor: Executor, ran_on: dict[str, str]) -> None:
-    """Run until every stage has an outcome.
+def _run_stages(run: Run, run_one: Callable[[str], Outcome], ran_on: dict[str, str]) -> None:
+    """Run until every stage has an outcome; ``ran_on`` gets a line on each stage's node.
 
     Prefect would wait for a task's inputs on one of its worker threads, so waiting stages would block ready ones.
     Therefore a stage is submitted only when its inputs are done.
     """
-    graph = run.plan.graph
-    left, delays = graph.steps_left(), retry_delays(run.resources)
+    graph = run.plan
+    left, delays = steps_left(graph), retry_delays(run.resources)
     # Of stages with equal chains, those with most inputs take longest: attacks before perplexities.
-    order = {name: (-left[name], -len(node.dependencies)) for name, node in graph.nodes.items()}
-    sorter = TopologicalSorter({name: node.upstream for name, node in graph.nodes.items()})
+    order = {name: (-left[name], -len(node.dependencies)) for name, node in graph.items()}
+    sorter = TopologicalSorter({name: node.upstream for name, node in graph.items()})
     sorter.prepare()
     ended: SimpleQueue[str] = SimpleQueue()
     ready: list[str] = []
@@ -230,13 +226,12 @@ def _run_stages(run: Run, executor: Executor, ran_on: dict[str, str]) -> None:
 
         The exception has the one line that may be shown; logs of the stage stay on this machine.
         """
-        run.attempts[name] += 1
-        outcome = replace(executor.run(name), attempts=run.attempts[name])
-        run.outcomes[name] = outcome
+        tries = run.outcomes[name].attempts if name in run.outcomes else 0
+        outcome = run.outcomes[name] = replace(run_one(name), attempts=tries + 1)
         if name in ran_on:
             get_run_logger().info(ran_on[name])
         if outcome.state is State.FAILED:
-            kind = PassingFailure if outcome.may_pass and not run.stopped.is_set() else StageError
+            kind = PassingFailure if outcome.may_pass and not run.stopped else StageError
             raise kind(f"stage {name!r} failed: {outcome.error}")
         return outcome.state.value
 
@@ -258,14 +253,14 @@ def _run_stages(run: Run, executor: Executor, ran_on: dict[str, str]) -> None:
             name = ready.pop(0)
             run.observer(name, None)
             prepared = stage.with_options(
-                name=graph.nodes[name].step,
+                name=graph[name].step,
                 task_run_name=name,
-                tags=set(tags(run.resources, graph.nodes[name].step)),
+                tags=set(tags(run.resources, graph[name].step)),
                 retries=len(delays),
                 retry_delay_seconds=delays,
                 retry_condition_fn=lambda _task, _run, state: isinstance(state.data, PassingFailure),
             )
-            before = [futures[above] for above in graph.nodes[name].upstream if above in futures]
+            before = [futures[above] for above in graph[name].upstream if above in futures]
             futures[name] = prepared.submit(name, return_state=False, wait_for=before)
             futures[name].add_done_callback(partial(note_end, name))
             running.add(name)
@@ -273,22 +268,21 @@ def _run_stages(run: Run, executor: Executor, ran_on: dict[str, str]) -> None:
             name = ended.get()
             running.remove(name)
             futures[name].wait()
-            conclude(run.outcomes.get(name) or _not_reached(name, futures[name]))
+            if name not in run.outcomes:
+                # The task never reached its own code: Prefect lost its API, or an automation cancelled it.
+                lost = f"Prefect did not run it: the task ended as {futures[name].state.name!r}"
+                run.outcomes[name] = Outcome(name, State.FAILED, error=lost)
+            conclude(run.outcomes[name])
 
 
 def _without_running(name: str, run: Run) -> Outcome | None:
     """The outcome of a stage that need not or must not run, else ``None``."""
-    upstream = [run.outcomes[above] for above in run.plan.graph.nodes[name].upstream]
-    lost = [outcome.name for outcome in upstream if outcome.state in (State.FAILED, State.SKIPPED)]
+    upstream = [run.outcomes[above] for above in run.plan[name].upstream]
+    lost = [outcome.name for outcome in upstream if outcome.state in UNDONE]
     if lost:
         return Outcome(name, State.SKIPPED, error=f"{enumeration(lost)} {UNFINISHED}")
-    action = run.plan.stages[name].action
+    action = run.plan[name].action
     quiet = all(outcome.state is State.UNCHANGED for outcome in upstream)
     if action is Action.UNCHANGED or (action is Action.PERHAPS and quiet):
         return Outcome(name, State.UNCHANGED)
-    return Outcome(name, State.SKIPPED, error=STOPPED) if run.stopped.is_set() else None
-
-
-def _not_reached(name: str, future: PrefectFuture[Any]) -> Outcome:
-    """The outcome of a task that never reached its own code: Prefect lost its API, or an automation cancelled it."""
-    return Outcome(name, State.FAILED, error=f"Prefect did not run it: the task ended as {future.state.name!r}")
+    return Outcome(name, State.SKIPPED, error=STOPPED) if run.stopped else None

@@ -2,6 +2,7 @@
 temporary server that ends with the run."""
 
 import os
+import select
 import sys
 import time
 from collections.abc import Mapping
@@ -9,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from flows.checkout.run_lock import STATE_FOLDER
-from flows.graph.plan import Action
+from flows.graph.graph import Action, Node
 from flows.runs.preparation import Run
 from flows.stages.executor import STOPPED, Outcome, State
 from flows.stages.processes import Processes
-from tasks.errors import ResourceError, StageError
+from tasks.errors import ResourceError
 
 HOME = Path(STATE_FOLDER) / "prefect"
 """Prefect's own folder for a checkout, unless the user has configured Prefect."""
@@ -21,23 +22,16 @@ START_SECONDS = 120.0
 """Seconds until a temporary server must answer; two to eight seconds are usual."""
 
 
-def drive(run: Run, parameters: Mapping[str, Any]) -> str | None:
-    """Bring every stage of the run to an outcome; return a warning if only Prefect's record of it is incomplete.
+def drive(run: Run, parameters: Mapping[str, Any]) -> None:
+    """Bring every stage of the run to an outcome.
 
     ``parameters`` are the flow's, for Prefect's record. SIGINT, SIGTERM and a cancellation in Prefect stop running
     stages within seconds; finished stages stay finished. Raises errors that prevent the flow.
     """
     configure(run.root)
-    warning = None
     with Processes(run.root, inherited=[run.lock]) as processes:
-        # Importing Prefect takes a second, in which the server can start.
-        server = None if likely_configured() else TemporaryServer(processes, run.root)
-        if configured_url() is not None and server is not None:
-            server.stop()
-            server = None
-        elif configured_url() is None and server is None:
-            server = TemporaryServer(processes, run.root)
-        from prefect.exceptions import CancelledRun
+        # The import of Prefect takes a second, in which the server can start.
+        server = None if configured_url() else TemporaryServer(processes, run.root)
         from prefect.settings import (
             PREFECT_API_AUTH_STRING,
             PREFECT_API_URL,
@@ -46,7 +40,7 @@ def drive(run: Run, parameters: Mapping[str, Any]) -> str | None:
             temporary_settings,
         )
 
-        from flows.prefect_flow.experiment import experiment, of_command
+        from flows.prefect_flow.experiment import flow_of
 
         # Without a heartbeat, since joining its thread costs a second at the end of every flow run.
         settings: dict[Any, Any] = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
@@ -57,27 +51,19 @@ def drive(run: Run, parameters: Mapping[str, Any]) -> str | None:
                 PREFECT_LOGGING_TO_API_ENABLED: False,
             }
         try:
-            with temporary_settings(settings), of_command(run, processes, shown=server is None):
-                experiment(**parameters)
-        except CancelledRun:
-            if not run.cancelled:
-                raise
+            with temporary_settings(settings):
+                flow_of(run, processes, shown=server is None)(**parameters)
         except Exception as error:
             # A failed stage is in the outcomes; after a stop, errors are of the stop.
-            failed = isinstance(error, StageError) and any(one.state is State.FAILED for one in run.outcomes.values())
-            if not failed and not run.stopped.is_set():
-                error = _explained(error)
-                if not isinstance(error, ResourceError) or len(run.outcomes) < len(run.plan.stages):
-                    raise error
-                warning = str(error)
-    run.outcomes = {name: run.outcomes.get(name) or _unfinished(name, run) for name in run.plan.stages}
-    return warning
+            if not run.stopped and not any(one.state is State.FAILED for one in run.outcomes.values()):
+                raise _explained(error) from error
+    run.outcomes = {name: run.outcomes.get(name) or _unfinished(stage) for name, stage in run.plan.items()}
 
 
-def _unfinished(name: str, run: Run) -> Outcome:
-    if run.plan.stages[name].action is Action.UNCHANGED:
-        return Outcome(name, State.UNCHANGED)
-    return Outcome(name, State.SKIPPED, error=STOPPED)
+def _unfinished(stage: Node) -> Outcome:
+    if stage.action is Action.UNCHANGED:
+        return Outcome(stage.name, State.UNCHANGED)
+    return Outcome(stage.name, State.SKIPPED, error=STOPPED)
 
 
 def _explained(error: Exception) -> Exception:
@@ -154,7 +140,7 @@ def configured_url() -> str | None:
 
 
 class TemporaryServer:
-    """A Prefect server on the loopback interface, started through the supervisor, which also ends it.
+    """A Prefect server on the loopback interface, started through the warm server, which also ends it.
 
     Only this process has its password, ``USER:PASSWORD``.
     """
@@ -169,7 +155,7 @@ class TemporaryServer:
         self._log.unlink(missing_ok=True)
         self._port = free_port()
         self.password = f"palimpsest:{new_password()}"
-        self._process = processes.start(
+        self._line = processes.start(
             [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(self._port)],
             self._log,
             {
@@ -187,17 +173,13 @@ class TemporaryServer:
 
         deadline = time.monotonic() + START_SECONDS
         while not answers(self._port, KINDS["prefect"].health):
-            if self._process.wait(0) is not None or time.monotonic() > deadline:
+            if select.select([self._line], [], [], 0)[0] or time.monotonic() > deadline:
                 raise ResourceError(
                     f"Prefect's temporary server did not start; its output is in {str(self._log)!r}. Set "
                     "PREFECT_API_URL to use a server that is running, or run the stages with 'dvc repro'"
                 )
             time.sleep(0.05)
         return f"http://127.0.0.1:{self._port}/api"
-
-    def stop(self) -> None:
-        """End the server if it is not needed."""
-        self._process.stop()
 
 
 def bypass_proxy(host: str) -> None:

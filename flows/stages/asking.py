@@ -1,7 +1,7 @@
 """Messages between a process that wants a command run and one that runs it, over a private Unix socket.
 
-A message is the command's arguments, folder and environment, with its three standard files. The answers are the number
-of the process and its exit status, negative for a signal. Who hangs up ends the command.
+A message is the command's arguments, folder and environment, with its three standard files. The answer is its exit
+status, negative for a signal. Who hangs up ends the command.
 
 As a program, ``python -IS asking.py SOCKET COMMAND…``, it has a command run elsewhere and ends as that does. It imports
 only what starts in some hundredths of a second.
@@ -48,13 +48,22 @@ def receive(line: socket.socket) -> tuple[list[str], str, dict[str, str], list[i
     raise EOFError
 
 
-def number_from(line: socket.socket) -> int | None:
-    """The next answer, or ``None`` if the other side has gone."""
-    try:
-        answer = line.recv(NUMBER.size, socket.MSG_WAITALL)
-    except OSError:
-        return None
+def status_from(line: socket.socket) -> int | None:
+    """Wait for the command's exit status; ``None`` if the other side has gone."""
+    with line:
+        try:
+            answer = line.recv(NUMBER.size, socket.MSG_WAITALL)
+        except OSError:
+            return None
     return int(NUMBER.unpack(answer)[0]) if len(answer) == NUMBER.size else None
+
+
+def hang_up(line: socket.socket) -> None:
+    """End the command and what it has started: the rest of it is killed after some seconds. Returns at once."""
+    try:
+        line.shutdown(socket.SHUT_WR)
+    except OSError:  # it has ended
+        return
 
 
 def main(address: str, *arguments: str) -> int:
@@ -65,9 +74,8 @@ def main(address: str, *arguments: str) -> int:
         print("palimpsest: error: the process that runs commands of stages was killed; run it again", file=sys.stderr)
         return 1
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: line.shutdown(socket.SHUT_WR))
-    number_from(line)
-    status = number_from(line)
+        signal.signal(number, lambda *_: hang_up(line))
+    status = status_from(line)
     if status is None:
         status = -signal.SIGKILL
     if status < 0:

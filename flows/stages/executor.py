@@ -7,16 +7,14 @@ import os
 import re
 import shutil
 import signal
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from flows.checkout.run_lock import STATE_FOLDER
-from flows.stages.processes import SERVER_ENDED, Process, Processes
+from flows.stages.processes import SERVER_ENDED, Processes
 from flows.stages.warm_server import DVC
 from tasks.errors import PASSING, PalimpsestError
 
@@ -38,6 +36,10 @@ class State(StrEnum):
     SKIPPED = "skipped"
 
 
+UNDONE = (State.FAILED, State.SKIPPED)
+"""States of stages that are not done."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Outcome of one stage."""
@@ -55,101 +57,49 @@ class Outcome:
     attempts: int = 1
     """Number of tries."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """The content for ``--json``."""
-        return {
-            "name": self.name,
-            "state": self.state.value,
-            "seconds": round(self.seconds, 3),
-            "error": self.error,
-            "log": self.log,
-            "attempts": self.attempts,
-        }
 
+def run_stage(
+    name: str, processes: Processes, limit: float | None = None, environment: Mapping[str, str] | None = None
+) -> Outcome:
+    """Run one stage and wait for it, at most ``limit`` seconds; several threads may run different stages at once.
 
-class Executor:
-    """Runs stages of one checkout; several threads may run different stages at once."""
+    Every failure is an outcome. Of the stage's own output only the error line of our commands is quoted.
+    """
+    folder, log = processes.folder, Path(STATE_FOLDER) / "logs" / log_name(name)
+    (folder / log).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (folder / log).unlink(missing_ok=True)
+    started = time.monotonic()
 
-    def __init__(
-        self,
-        processes: Processes,
-        folder: Path,
-        time_limit: Callable[[str], float | None] = lambda _name: None,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        """``time_limit``: seconds of a stage by its name; ``None`` for no limit. ``environment`` is read when a stage
-        starts and added to its own."""
-        self._environment = environment if environment is not None else {}
-        self._processes = processes
-        self._time_limit = time_limit
-        self._folder = folder
-        self._stopped = threading.Event()
-        self._lock = threading.Lock()
-        self._running: set[Process] = set()
-        (folder / STATE_FOLDER / "logs").mkdir(parents=True, exist_ok=True, mode=0o700)
+    def failed(error: str, *, may_pass: bool = False) -> Outcome:
+        return Outcome(name, State.FAILED, time.monotonic() - started, error, str(log), may_pass)
 
-    def stop(self) -> None:
-        """Stop all running stages within seconds and start no other; unfinished work is lost."""
-        self._stopped.set()
-        for process in list(self._running):
-            process.stop()
-
-    def run(self, name: str) -> Outcome:
-        """Run one stage and wait for it.
-
-        Every failure is an outcome. Of the stage's own output only the error line of our commands is quoted.
-        """
-        log = Path(STATE_FOLDER) / "logs" / log_name(name)
-        (self._folder / log).unlink(missing_ok=True)
-        started, limit = time.monotonic(), self._time_limit(name)
-
-        def failed(error: str, *, may_pass: bool = False) -> Outcome:
-            return Outcome(name, State.FAILED, time.monotonic() - started, error, str(log), may_pass)
-
-        try:
-            status = self._reproduce(name, self._folder / log, limit)
-        except PalimpsestError as error:
-            return failed(str(error))
-        except OSError as error:
-            return failed(f"its log cannot be written ({error.strerror}); free some space")
-        if status is None:
-            return Outcome(name, State.SKIPPED, error=STOPPED)
-        text = _read(self._folder / log)
-        if status == 0:
-            state = state_of(text, name)
-            if state is None:
-                return failed("DVC did not say what it did with the stage")
-            return Outcome(name, state, time.monotonic() - started, log=str(log))
-        if self._stopped.is_set():
-            return failed(INTERRUPTED)
-        if limit is not None and time.monotonic() - started >= limit:
-            return failed(f"it was stopped after {limit:g} seconds, its limit; raise it under resources.time_limits")
-        if status == SERVER_ENDED:
-            return failed("the process that starts the stages was killed")
-        if shutil.disk_usage(self._folder).free < FULL_DISK_BYTES:
-            # On a full disk the log lacks the reason.
-            return failed("the disk is full; free some space")
-        return failed(reason_of(text, status, name), may_pass=may_pass(text, status))
-
-    def _reproduce(self, name: str, log: Path, limit: float | None) -> int | None:
-        """The exit status of DVC, or ``None`` if the run is being stopped; stop it after ``limit`` seconds."""
-        with self._lock:
-            if self._stopped.is_set():
-                return None
-            # --wait-for-lock: without it DVC gives up after three seconds, also when the command has just finished and
-            # its result is to be recorded.
-            process = self._processes.start(
-                [DVC, "--wait-for-lock", "repro", "--single-item", name], log, self._environment
-            )
-            self._running.add(process)
-        if self._stopped.is_set():
-            process.stop()
-        try:
-            if limit is not None and process.wait(limit) is None:
-                process.stop()
-            return process.wait()
-        finally:
-            self._running.discard(process)
+    try:
+        # --wait-for-lock: without it DVC gives up after three seconds, also when the command has just finished and its
+        # result is to be recorded.
+        command = [DVC, "--wait-for-lock", "repro", "--single-item", name]
+        status = processes.run(command, folder / log, environment, limit)
+    except PalimpsestError as error:
+        return failed(str(error))
+    except OSError as error:
+        return failed(f"its log cannot be written ({error.strerror}); free some space")
+    if status is None:
+        return Outcome(name, State.SKIPPED, error=STOPPED)
+    text = _read(folder / log)
+    if status == 0:
+        state = state_of(text, name)
+        if state is None:
+            return failed("DVC did not say what it did with the stage")
+        return Outcome(name, state, time.monotonic() - started, log=str(log))
+    if processes.stopped.is_set():
+        return failed(INTERRUPTED)
+    if limit is not None and time.monotonic() - started >= limit:
+        return failed(f"it was stopped after {limit:g} seconds, its limit; raise it under resources.time_limits")
+    if status == SERVER_ENDED:
+        return failed("its process was killed", may_pass=True)
+    if shutil.disk_usage(folder).free < FULL_DISK_BYTES:
+        # On a full disk the log lacks the reason.
+        return failed("the disk is full; free some space")
+    return failed(reason_of(text, status, name), may_pass=may_pass(text, status))
 
 
 def log_name(stage: str) -> str:

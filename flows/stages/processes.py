@@ -1,4 +1,4 @@
-"""The processes of one run, started and stopped through warm servers, so that none of them outlives the run."""
+"""The processes of one run, started and stopped through a warm server, so that none of them outlives the run."""
 
 import os
 import select
@@ -16,66 +16,31 @@ from flows.stages import asking, warm_server
 from tasks.errors import ResourceError
 
 SERVER_ENDED = -128
-"""Status of a process whose server was killed; no signal has this number."""
-_SPECIAL = r"*[!A-Za-z0-9_./=,:@+\ -]*"
-"""A shell's pattern of commands that need a shell."""
-
-
-class Process:
-    """One started process; ``wait`` gives its exit status."""
-
-    def __init__(self, line: socket.socket) -> None:
-        self._line, self._lock = line, threading.Lock()
-        self.pid = asking.number_from(line)
-        self.status: int | None = None
-        """Exit status, a negative signal number, or ``None`` until somebody has waited for it."""
-
-    def wait(self, timeout: float | None = None) -> int | None:
-        """Block until it has ended (or for ``timeout`` seconds) and return its status, or ``None``."""
-        with self._lock:
-            if self.status is None and select.select([self._line], [], [], timeout)[0]:
-                status = asking.number_from(self._line)
-                if status is None and self.pid is not None:
-                    # The server is gone. It stops everything before it ends, unless it was killed itself.
-                    warm_server.signal_group(self.pid, warm_server.signal.SIGKILL)
-                self.status = SERVER_ENDED if status is None else status
-                self._line.close()
-            return self.status
-
-    def stop(self) -> None:
-        """Ask it and its children to end; the remaining ones are killed after two seconds. Returns at once."""
-        try:
-            self._line.shutdown(socket.SHUT_WR)
-        except OSError:  # it has ended
-            return
+"""Status of a process whose attendant was killed; no signal has this number."""
 
 
 class Processes:
     """One warm server, as seen by its run. Safe to use from several threads."""
 
-    def __init__(
-        self, folder: str | Path, kind: str = warm_server.DVC, *, inherited: Sequence[int] = (), detached: bool = False
-    ) -> None:
-        """Start the server with ``folder`` as its working folder; it keeps the ``inherited`` file handles open.
-
-        ``detached``: it is no child of this process, for one whose children are killed when it ends, as Ray does.
-        """
-        self._folder = Path(folder).absolute()
+    def __init__(self, folder: str | Path, *, inherited: Sequence[int] = ()) -> None:
+        """Start the server with ``folder`` as its working folder; it keeps the ``inherited`` file handles open."""
+        self.folder = Path(folder).absolute()
+        self.stopped = threading.Event()
+        """Whether ``stop`` was called, so that ``run`` starts nothing."""
+        self._running: set[socket.socket] = set()
         # A folder of its own, which no other user can enter.
         self.address = f"{tempfile.mkdtemp(prefix='palimpsest-')}/socket"
-        handles = [handle for handle in inherited if handle >= 0]
         with socket.socket(socket.AF_UNIX) as door:
             door.bind(self.address)
             door.listen(64)
-            options = [kind, str(door.fileno()), *([warm_server.DETACHED] if detached else [])]
             # -P: the working folder is not searched for modules, so its own cannot be taken for others.
             self._server = subprocess.Popen(
-                [sys.executable, "-P", "-m", warm_server.__name__, *options],
+                [sys.executable, "-P", "-m", warm_server.__name__, str(door.fileno())],
                 cwd=folder,
                 env=child_environment(os.environ),
                 stdin=subprocess.PIPE,
                 start_new_session=True,
-                pass_fds=(door.fileno(), *handles),
+                pass_fds=(door.fileno(), *inherited),
             )
 
     def start(
@@ -84,14 +49,14 @@ class Processes:
         log: Path,
         environment: Mapping[str, str] | None = None,
         inherited: Sequence[int] = (),
-    ) -> Process:
+    ) -> socket.socket:
         """Start ``dvc …`` or another program with both output streams appended to ``log``, additions to its
-        environment, and file handles that it keeps open."""
+        environment, and file handles that it keeps open. Its line is that of ``flows.stages.asking``."""
         whole = child_environment(os.environ) | dict(environment or {})
         files = [os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)]
         try:
             streams = [files[0], files[1], files[1], *inherited]
-            return Process(asking.ask(self.address, arguments, str(self._folder), whole, streams))
+            return asking.ask(self.address, arguments, str(self.folder), whole, streams)
         except OSError:
             raise ResourceError(
                 "the process that starts the stages has ended; start the run again, finished stages are saved"
@@ -99,6 +64,27 @@ class Processes:
         finally:
             for file in files:
                 os.close(file)
+
+    def run(
+        self, arguments: Sequence[str], log: Path, environment: Mapping[str, str] | None, limit: float | None
+    ) -> int | None:
+        """Start a program and return its exit status; ``None`` after ``stop``. It is stopped after ``limit`` seconds,
+        and by ``stop``."""
+        if self.stopped.is_set():
+            return None
+        line = self.start(arguments, log, environment)
+        self._running.add(line)
+        if self.stopped.is_set() or not select.select([line], [], [], limit)[0]:
+            asking.hang_up(line)
+        status = asking.status_from(line)
+        self._running.discard(line)
+        return SERVER_ENDED if status is None else status
+
+    def stop(self) -> None:
+        """Stop within seconds what ``run`` has started, and start no more; unfinished work is lost."""
+        self.stopped.set()
+        for line in list(self._running):
+            asking.hang_up(line)
 
     def close(self) -> None:
         """Stop everything and end the server; returns when both are done."""
@@ -113,23 +99,17 @@ class Processes:
         self.close()
 
 
-def asking_shell(folder: Path, address: str, *, everything: bool) -> dict[str, str]:
-    """The environment in which DVC has commands run by the server at this address.
+def asking_shell(folder: Path, address: str) -> dict[str, str]:
+    """The environment in which DVC has the commands of stages run by the server at this address.
 
     DVC starts commands by the shell that ``SHELL`` names. It is a script with the name of the user's own, since DVC
-    chooses options by that name. The script asks for ``everything``, or only for our commands that need PyTorch.
+    chooses options by that name.
     """
     shell = os.environ.get("SHELL") or "/bin/sh"
     script = folder.absolute() / STATE_FOLDER / "shell" / os.path.basename(shell)
     script.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     ask = shlex.join([sys.executable, "-IS", asking.__file__, address, shell])
-    ours = "|".join(f"palimpsest\\ {name}\\ *" for name in warm_server.FORKED)
-    cases = (
-        f'*) [ -z "$DVC_STAGE" ] || exec {ask} "$@" ;;' if everything else f'{_SPECIAL}) ;;\n{ours}) exec {ask} "$@" ;;'
-    )
-    lines = (
-        f'for command; do :; done\nSHELL={shlex.quote(shell)}\ncase $command in\n{cases}\nesac\nexec "$SHELL" "$@"\n'
-    )
+    lines = f'SHELL={shlex.quote(shell)}\n[ -z "$DVC_STAGE" ] || exec {ask} "$@"\nexec "$SHELL" "$@"\n'
     script.write_text(f"#!/bin/sh\n{lines}", encoding="utf-8")
     script.chmod(0o700)
     return {"SHELL": str(script)}

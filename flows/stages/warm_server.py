@@ -1,12 +1,13 @@
-"""A server that has imported DVC, or the libraries of stages, and runs commands in forks of itself.
+"""A server that imports DVC and the libraries of stages once, and runs commands in forks of itself.
 
 It replaces no function of a library: DVC starts commands by the shell that ``SHELL`` names, and during a run that is a
 script which asks this server (``flows.stages.processes``). An import takes two to six seconds of processor time, for
 many stages as long as their work.
 
-``python -P -m flows.stages.warm_server KIND DOOR``: requests (``flows.stages.asking``) come through the listening
-socket with the number ``DOOR``. Each process leads a session of its own. If the asking side hangs up, its process is
-stopped. The end of standard input means that the run is gone, however it died: the server stops everything, and ends.
+``python -P -m flows.stages.warm_server DOOR``: requests (``flows.stages.asking``) come through the listening socket
+with the number ``DOOR``. Each has an attendant: a process that starts the command, waits for it, and ends all that it
+has started. It stops the command if the asking side hangs up. The end of standard input means that the run is gone,
+however it died: the attendants stop their commands, and the server ends.
 """
 
 import contextlib
@@ -26,19 +27,18 @@ import threading
 import time
 import types
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 import psutil
 
 from flows.stages.asking import NUMBER, receive
 
-DVC, COMMANDS = "dvc", "commands"
-"""Kinds of servers: for DVC's own commands, and for commands of stages that need PyTorch."""
-DETACHED = "--detached"
-"""Argument to start it without a parent."""
+DVC = "dvc"
 GRACE_SECONDS = 2.0
-"""Seconds for a stopped process before SIGKILL; DVC has them once more after its command was killed."""
+"""Seconds for a stopped command until SIGKILL of its children, and then of itself: DVC releases its locks."""
+_LOOK_SECONDS = 0.02
+"""Seconds between looks whether a command has ended."""
 OF_DVC = (
     "configobj dulwich.ignore dvc.cachemgr dvc.data_cloud dvc.dependency dvc.dirs dvc.lock dvc.repo.artifacts "
     "dvc.repo.datasets dvc.repo.index dvc.repo.metrics dvc.repo.open_repo dvc.repo.params dvc.repo.plots "
@@ -58,132 +58,86 @@ FORKED = (
     "adapt audit compare-unlearning encode-speech examples fill fluency fuse perplexity pretrain rescore train-filler "
     "tune-filler tune-fusion"
 ).split()
-"""Commands that always import PyTorch. For others, the imports would count as their memory."""
+"""Commands that always import PyTorch. Others start in a process of their own."""
 _PROGRAM, _WORD = "palimpsest", "[A-Za-z0-9_./=,:@+-]"
 _DIE_WITH_PARENT, _ADOPT_ORPHANS = 1, 36
 """Of Linux's ``prctl``."""
 _Files = dict[str, tuple[int, int, int]]
 
 
-class Server:
-    """Processes that were asked for, each the leader of a session and process group of its own."""
-
-    def __init__(self, kind: str, door: socket.socket, *, eager: bool) -> None:
-        """``eager``: it imports at once, and not for the first command that needs it."""
-        self._kind, self._door = kind, door
-        self._lines: dict[int, socket.socket] = {}  # by process id
-        self._kill_at: dict[int, float] = {}  # process id -> monotonic time of SIGKILL
-        self._spared: set[int] = set()  # process ids of DVC whose commands have been killed
-        self._is_open = True
-        self._is_eager, self._is_terminated = eager, False
-        self._imported: _Files | None = None
-        self._wake, self._wake_write = os.pipe()
-
-    def serve(self) -> None:
-        """Work until the run is gone and every process has ended."""
-        for end in (self._wake, self._wake_write):
-            os.set_blocking(end, False)
-        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, self._terminate)
-        while self._is_open or self._lines:
-            asking = {line: pid for pid, line in self._lines.items() if pid not in self._kill_at}
-            sources: list[Any] = [self._wake, *([0, self._door] if self._is_open else []), *asking]
-            # Requests that need no import go first.
-            ready, _, _ = select.select(sources, [], [], self._patience())
-            if self._wake in ready:
-                os.read(self._wake, 4096)
-            if self._is_open and (self._is_terminated or (0 in ready and not os.read(0, 4096))):
-                self._close()
-            for line in set(ready) & set(asking):
-                self._stop(asking[line])
-            if self._is_open and self._door in ready:
-                self._start(self._door.accept()[0])
-            elif self._is_importing and not ready:
-                self._import()
-            self._kill_overdue()
-            self._collect()
-        kill_descendants(os.getpid())
-
-    def _terminate(self, *_: object) -> None:
-        self._is_terminated = True
-
-    @property
-    def _is_importing(self) -> bool:
-        return self._is_open and self._is_eager and self._imported is None
-
-    def _patience(self) -> float | None:
-        if self._is_importing:
-            return 0.05
-        return max(0.0, min(self._kill_at.values()) - time.monotonic()) if self._kill_at else None
-
-    def _import(self) -> None:
-        self._imported = import_dvc() if self._kind == DVC else import_for_commands()
-        if threading.active_count() != 1:
-            raise SystemExit("a thread is running: forking would not be safe")
-        gc.freeze()  # the garbage collector writes into the objects that it looks at
-
-    def _start(self, line: socket.socket) -> None:
+def serve(door: socket.socket) -> None:
+    """Work until the run is gone, and its processes with it."""
+    has_dvc, imported, attendants = False, _Files(), set[int]()
+    sources: list[Any] = [0, door]
+    while 0 not in select.select(sources, [], [])[0]:
+        line, _ = door.accept()
         try:
             line.settimeout(10.0)
             arguments, folder, environment, files = receive(line)
+            line.settimeout(None)
         except (OSError, EOFError):
             line.close()
-            return
-        if self._imported is None and (arguments[0] == DVC or needs_pytorch(arguments[-1])):
-            self._import()
-        pid = os.fork()
-        if pid == 0:
-            become(arguments, folder, environment, files, self._imported or {})
-        for file in files:
+            continue
+        if arguments[0] == DVC and not has_dvc:
+            import_dvc()
+            has_dvc = True
+        if needs_pytorch(arguments[-1]) and not imported:
+            imported = import_for_commands()
+        if threading.active_count() != 1:
+            raise SystemExit("a thread is running: forking would not be safe")
+        gc.freeze()  # the garbage collector writes into the objects that it looks at
+        kill_orphans(attendants)
+        if (pid := os.fork()) == 0:
+            door.close()
+            attend(line, arguments, folder, environment, files, imported)
+        attendants.add(pid)
+        for file in (line.detach(), *files):
             os.close(file)
-        self._lines[pid] = line
-        if arguments[0] == DVC:
-            self._spared.add(pid)
-        _answer(line, pid)
-
-    def _stop(self, pid: int) -> None:
-        """SIGINT lets DVC release its locks and a command remove its unfinished files."""
-        if pid not in self._kill_at:
-            signal_group(pid, signal.SIGINT)
-            self._kill_at[pid] = time.monotonic() + GRACE_SECONDS
-
-    def _close(self) -> None:
-        self._is_open = False
-        self._door.close()
-        for pid in self._lines:
-            self._stop(pid)
-
-    def _kill_overdue(self) -> None:
-        now = time.monotonic()
-        for pid, deadline in self._kill_at.items():
-            if deadline <= now:
-                if pid in self._spared:
-                    self._spared.remove(pid)
-                    kill_descendants(pid)
-                else:
-                    signal_group(pid, signal.SIGKILL)
-                self._kill_at[pid] = now + GRACE_SECONDS
-
-    def _collect(self) -> None:
-        """Report the processes that have ended; orphans of theirs have come to this one."""
-        with contextlib.suppress(ChildProcessError):
-            while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                line = self._lines.pop(ended.si_pid, None)
-                if line is not None:
-                    # While the leader is a zombie its group number cannot be another's: end its remaining processes.
-                    signal_group(ended.si_pid, signal.SIGKILL)
-                _, status = os.waitpid(ended.si_pid, 0)
-                self._kill_at.pop(ended.si_pid, None)
-                self._spared.discard(ended.si_pid)
-                if line is not None:
-                    _answer(line, os.waitstatus_to_exitcode(status))
-                    line.close()
+    door.close()
+    while kill_orphans(attendants):
+        time.sleep(_LOOK_SECONDS)
 
 
-def _answer(line: socket.socket, number: int) -> None:
+def attend(
+    line: socket.socket,
+    arguments: list[str],
+    folder: str,
+    environment: dict[str, str],
+    files: Sequence[int],
+    imported: _Files,
+) -> NoReturn:
+    """Run a command and answer its exit status; it and all that it has started have ended then."""
+    prctl(_ADOPT_ORPHANS, 1)
+    pid = os.fork()
+    if pid == 0:
+        become(arguments, folder, environment, files, imported)
+    for file in files:
+        os.close(file)
+    status = _status(pid, float("inf"), [line, 0])
+    if status is None:
+        # SIGINT lets DVC release its locks and a command remove its unfinished files.
+        _signal_group(pid, signal.SIGINT)
+        for _ in range(2):
+            status = _status(pid, GRACE_SECONDS) if status is None else status
+            kill_descendants(pid)
+        if status is None:
+            os.kill(pid, signal.SIGKILL)
+            status = _status(pid, float("inf"))
+    kill_descendants(os.getpid())
     with contextlib.suppress(OSError):  # the asking side has gone
-        line.sendall(NUMBER.pack(number))
+        line.sendall(NUMBER.pack(status))
+    os._exit(0)
+
+
+def _status(pid: int, seconds: float, lines: Sequence[Any] = ()) -> int | None:
+    """The exit status of a child; ``None`` if it has not ended after these seconds, or if one of the lines ends."""
+    deadline = time.monotonic() + seconds
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        if select.select(lines, [], [], _LOOK_SECONDS)[0] or time.monotonic() > deadline:
+            return None
 
 
 def become(
@@ -192,11 +146,9 @@ def become(
     """Set up the fork like a new process, and run the command; files after the standard ones stay open."""
     status = 70
     try:
-        signal.set_wakeup_fd(-1)
         os.setsid()
         prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        for one in (signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE):
-            signal.signal(one, signal.SIG_DFL)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         for number, file in enumerate(files):
             os.dup2(file, number)
         os.closerange(len(files), os.sysconf("SC_OPEN_MAX"))
@@ -276,14 +228,13 @@ def file_state(file: str) -> tuple[int, int, int]:
     return (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
-def import_dvc() -> _Files:
-    """Import the modules of every DVC command; no file of ours."""
+def import_dvc() -> None:
+    """Import the modules of every DVC command."""
     from dvc.cli.parser import get_main_parser
 
     get_main_parser()
     for name in [*OF_DVC, "flows.stages.lock_entry"]:
         importlib.import_module(name)
-    return {}
 
 
 def import_for_commands() -> _Files:
@@ -310,14 +261,25 @@ def kill_descendants(pid: int) -> None:
                 process.kill()
 
 
-def signal_group(pid: int, number: int) -> None:
+def kill_orphans(attendants: Collection[int]) -> bool:
+    """Kill what attendants that were killed have left; return whether any child is left."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    children = psutil.Process().children()
+    for child in children:
+        if child.pid not in attendants:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+    return bool(children)
+
+
+def _signal_group(pid: int, number: int) -> None:
     """Send a signal to the process group of a leader; one that has not made its group yet gets it directly."""
     for send in (os.killpg, os.kill):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             send(pid, number)
             return
-        except ProcessLookupError:
-            continue
 
 
 def prctl(option: int, value: int) -> None:
@@ -325,19 +287,16 @@ def prctl(option: int, value: int) -> None:
     ctypes.CDLL(None).prctl(option, value)
 
 
-def main(kind: str, door: str, *options: str) -> None:
+def main(door: str) -> None:
     """Serve; afterwards remove the socket's folder."""
     for number in (signal.SIGPIPE, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     # Stages have private text in memory: a crash must not write it to the disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    is_detached = DETACHED in options
-    if is_detached and os.fork():
-        os._exit(0)
     prctl(_ADOPT_ORPHANS, 1)
     with socket.socket(fileno=int(door)) as listening:
         folder = os.path.dirname(listening.getsockname())
-        Server(kind, listening, eager=not is_detached).serve()
+        serve(listening)
     shutil.rmtree(folder, ignore_errors=True)
 
 

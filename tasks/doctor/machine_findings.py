@@ -56,10 +56,9 @@ def _threads(parameters: Parameters) -> Finding:
 def _gpus(parameters: Parameters) -> Finding:
     names, asked = gpu_names(), parameters.resources.devices
     there = ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or "none"
-    if asked == 1:
-        return Finding("machine", "GPUs", "there", there)
+    detail = there if asked == 1 else f"{there}; {asked} asked for"
     remedy = f"run on a machine with {asked}, or set resources.devices: {max(len(names), 1)}"
-    return _finding("GPUs", f"{there}; {asked} asked for", suffices=len(names) >= asked, remedy=remedy)
+    return _finding("GPUs", detail, suffices=asked == 1 or len(names) >= asked, remedy=remedy)
 
 
 def gpu_names() -> list[str]:

@@ -11,15 +11,13 @@ pickles, which DVC loads: another user could run commands as this one. So they m
 
 from pathlib import Path
 
-from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, PRIVATE_MODE, make_folder
+from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
 
 PRIVATE_FOLDERS = ("data", "data/private/review", "models", "results", ".dvc/cache", ".dvc/tmp")
 """Text, reviews (a stage depends on that folder, so it always exists), models trained on text and their measurements;
 the copies of all these in DVC's cache, and DVC's working state."""
 
 DVC_TABLES = ".palimpsest/dvc"
-_PREFECT_DATABASE = ".palimpsest/prefect/*.db*"
-"""SQLite gives its files the modes that the umask leaves; servers of earlier versions had the user's."""
 
 
 def close_private_folders(checkout: Path) -> None:
@@ -30,8 +28,6 @@ def close_private_folders(checkout: Path) -> None:
     """
     for name in (*PRIVATE_FOLDERS, DVC_TABLES):
         make_folder(checkout / name, private=True).chmod(PRIVATE_FOLDER_MODE)
-    for file in checkout.glob(_PREFECT_DATABASE):
-        file.chmod(PRIVATE_MODE)
     tables, local = (checkout / DVC_TABLES).resolve(), checkout / ".dvc" / "config.local"
     if (checkout / ".dvc" / "config").is_file() and not (local.is_file() and f"{tables}\n" in local.read_text()):
         from dvc.config import Config

@@ -3,52 +3,56 @@
 import json
 import os
 import sys
-import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from scratch_project import GRAPH, Project, make_project, until
 
-from flows.stages.executor import Executor, State, reason_of, state_of
+from flows.stages.executor import Outcome, State, reason_of, run_stage, state_of
 from flows.stages.lock_entry import HEAD, replaced
 from flows.stages.processes import Processes
 
 RAW = "cat in.txt in.txt > raw.txt"
 
 
+RunStage = Callable[[str], Outcome]
+
+
 @pytest.fixture
-def executor(served: Project, dvc_server: Processes) -> Executor:
-    return Executor(dvc_server, served.folder)
+def run(served: Project, dvc_server: Processes) -> RunStage:
+    """Runs a stage of the project, in which nothing has run yet."""
+    return lambda name: run_stage(name, dvc_server)
 
 
 def set_command(project: Project, command: str, before: str = RAW) -> None:
     project.replace("dvc.yaml", f"cmd: {before}", f"cmd: {command}")
 
 
-def test_a_stage_runs_then_is_unchanged_then_is_restored(served: Project, executor: Executor) -> None:
-    ran = executor.run("raw")
+def test_a_stage_runs_then_is_unchanged_then_is_restored(served: Project, run: RunStage) -> None:
+    ran = run("raw")
     assert (ran.state, ran.error, ran.log) == (State.RAN, None, ".palimpsest/logs/raw.log")
     assert served.read("raw.txt") == "one\none\n"
-    assert executor.run("raw").state is State.UNCHANGED
+    assert run("raw").state is State.UNCHANGED
     (served.folder / "raw.txt").unlink()
     (served.folder / "dvc.lock").unlink()
-    assert executor.run("raw").state is State.RESTORED
+    assert run("raw").state is State.RESTORED
     assert served.read("raw.txt") == "one\none\n"
     assert "Running stage" not in served.dvc("repro", "raw")
 
 
-def test_added_data_is_verified_then_unchanged(served: Project, executor: Executor) -> None:
+def test_added_data_is_verified_then_unchanged(served: Project, run: RunStage) -> None:
     served.dvc("add", "--quiet", "in.txt")
-    assert executor.run("in.txt.dvc").state is State.UNCHANGED
+    assert run("in.txt.dvc").state is State.UNCHANGED
     served.write("in.txt", "two\n")
-    assert executor.run("in.txt.dvc").state is State.RAN
+    assert run("in.txt.dvc").state is State.RAN
 
 
-def test_a_failed_command_shows_our_error_line_and_nothing_else(served: Project, executor: Executor) -> None:
+def test_a_failed_command_shows_our_error_line_and_nothing_else(served: Project, run: RunStage) -> None:
     set_command(served, r"echo the private words; printf 'palimpsest\072 error\072 K is 0\n' >&2; exit 1")
-    failed = executor.run("raw")
+    failed = run("raw")
     assert (failed.state, failed.error) == (State.FAILED, "K is 0")
     log = served.folder / ".palimpsest" / "logs" / "raw.log"
     assert "the private words" in log.read_text(encoding="utf-8")
@@ -56,7 +60,7 @@ def test_a_failed_command_shows_our_error_line_and_nothing_else(served: Project,
     assert log.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_reason_of_other_failures_quotes_no_output(served: Project, executor: Executor) -> None:
+def test_the_reason_of_other_failures_quotes_no_output(served: Project, run: RunStage) -> None:
     command = RAW
     for other, error, may_pass in [
         ("echo private words >&2; exit 3", "its command ended with status 3", False),
@@ -71,32 +75,32 @@ def test_the_reason_of_other_failures_quotes_no_output(served: Project, executor
     ]:
         set_command(served, other, command)
         command = other
-        failed = executor.run("raw")
+        failed = run("raw")
         assert (failed.state, failed.error, failed.may_pass) == (State.FAILED, error, may_pass)
     assert not (served.folder / "dvc.lock").exists()
     (served.folder / "in.txt").unlink()
-    assert "in.txt" in str(executor.run("raw").error)
+    assert "in.txt" in str(run("raw").error)
     text = "Running stage 'raw':\nwords\npalimpsest: internal error: KeyError at a.py:3 in f.\nERROR: failed\n"
     assert reason_of(text, 255, "raw") == "internal error: KeyError at a.py:3 in f."
     assert reason_of("", 255, "raw") == "DVC ended with status 255"
     assert reason_of("", -9, "raw") == "DVC was killed by SIGKILL"
 
 
-def test_output_that_imitates_dvc_does_not_change_the_state(served: Project, executor: Executor) -> None:
+def test_output_that_imitates_dvc_does_not_change_the_state(served: Project, run: RunStage) -> None:
     set_command(served, "echo \"Stage 'raw' didn't change, skipping\"; echo x > raw.txt")
-    assert executor.run("raw").state is State.RAN
+    assert run("raw").state is State.RAN
     assert state_of("Stage 'other' didn't change, skipping\n", "raw") is None
 
 
-def test_a_path_that_another_process_locks_may_be_free_later(served: Project, executor: Executor) -> None:
+def test_a_path_that_another_process_locks_may_be_free_later(served: Project, run: RunStage) -> None:
     holder = {"pid": os.getpid(), "cmd": "somebody"}
     served.write(".dvc/tmp/rwlock", json.dumps({"write": {str(served.folder / "in.txt"): holder}}))
-    failed = executor.run("raw")
+    failed = run("raw")
     assert (failed.state, failed.may_pass) == (State.FAILED, True)
     assert "is busy" in str(failed.error)
 
 
-def test_independent_stages_overlap(served: Project, executor: Executor) -> None:
+def test_independent_stages_overlap(served: Project, run: RunStage) -> None:
     """Each waits for the other to have begun."""
     names = ("left", "right")
     stages = "".join(
@@ -106,23 +110,22 @@ def test_independent_stages_overlap(served: Project, executor: Executor) -> None
     )
     served.write("dvc.yaml", f"stages:\n{stages}")
     with ThreadPoolExecutor(2) as threads:
-        assert [outcome.state for outcome in threads.map(executor.run, names)] == [State.RAN] * 2
+        assert [outcome.state for outcome in threads.map(run, names)] == [State.RAN] * 2
     assert "Running stage" not in served.dvc("repro")
 
 
 @pytest.mark.parametrize("command", ["touch begun; sleep 60", "trap '' INT; touch begun; sleep 60"], ids=["", "deaf"])
-def test_stopping_ends_a_running_stage_within_seconds(served: Project, executor: Executor, command: str) -> None:
+def test_stopping_ends_a_running_stage_within_seconds(served: Project, command: str) -> None:
     set_command(served, f"{command}; touch raw.txt")
-    outcomes = []
-    thread = threading.Thread(target=lambda: outcomes.append(executor.run("raw")))
-    thread.start()
-    until((served.folder / "begun").exists)
-    started = time.monotonic()
-    executor.stop()
-    thread.join()
-    assert time.monotonic() - started < 10
-    assert (outcomes[0].state, outcomes[0].error) == (State.FAILED, "stopped before it had finished")
-    assert executor.run("raw").state is State.SKIPPED
+    with Processes(served.folder) as processes, ThreadPoolExecutor(1) as threads:
+        running = threads.submit(run_stage, "raw", processes)
+        until((served.folder / "begun").exists)
+        started = time.monotonic()
+        processes.stop()
+        outcome = running.result()
+        assert time.monotonic() - started < 10
+        assert (outcome.state, outcome.error) == (State.FAILED, "stopped before it had finished")
+        assert run_stage("raw", processes).state is State.SKIPPED
     assert not (served.folder / "raw.txt").exists()
     assert served.read(".dvc/tmp/rwlock") == "{}"
 
@@ -130,7 +133,7 @@ def test_stopping_ends_a_running_stage_within_seconds(served: Project, executor:
 def test_a_stage_is_stopped_at_its_limit_with_what_it_started(served: Project, dvc_server: Processes) -> None:
     set_command(served, "touch begun; sleep 60; cat in.txt > raw.txt")
     started = time.monotonic()
-    failed = Executor(dvc_server, served.folder, {"raw": 3.0}.get).run("raw")
+    failed = run_stage("raw", dvc_server, 3.0)
     assert 3 <= time.monotonic() - started < 20
     assert (served.folder / "begun").exists()
     assert (failed.state, failed.may_pass) == (State.FAILED, False)
@@ -138,9 +141,9 @@ def test_a_stage_is_stopped_at_its_limit_with_what_it_started(served: Project, d
     assert not (served.folder / "raw.txt").exists()
 
 
-def test_stages_find_the_commands_of_this_environment_first(served: Project, executor: Executor) -> None:
+def test_stages_find_the_commands_of_this_environment_first(served: Project, run: RunStage) -> None:
     set_command(served, "command -v python > raw.txt; umask >> raw.txt")
-    assert executor.run("raw").state is State.RAN
+    assert run("raw").state is State.RAN
     python, mask = served.read("raw.txt").split("\n")[:2]
     assert os.path.dirname(python) == os.path.dirname(sys.executable)
     assert int(mask, 8) == 0o077
@@ -156,34 +159,16 @@ OTHERS = "".join(
 )
 
 
-def test_one_entry_of_dvc_lock_is_replaced_in_its_place_and_a_new_one_comes_last() -> None:
-    assert replaced(LOCK, "raw", "  raw:\n    cmd: d\n") == f"{HEAD}  raw:\n    cmd: d\n  mask@list:\n    cmd: c\n"
-    start = LOCK.index("\n  mask@list:") + 1
-    assert replaced(LOCK, "mask@list", "  mask@list:\n    cmd: d\n") == f"{LOCK[:start]}  mask@list:\n    cmd: d\n"
-    assert replaced(LOCK, "fill", "  fill:\n    cmd: d\n") == f"{LOCK}  fill:\n    cmd: d\n"
-    assert replaced(LOCK, "fill", "  other:\n    cmd: d\n") is None
-
-
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        LOCK[:-1],
-        LOCK.replace("stages:", "stages: # mine"),
-        LOCK.replace("  mask", "# a remark\n  mask"),
-        LOCK.replace("  mask", "  # a remark\n  mask"),
-        LOCK.replace("  mask@list:", "  'mask@list':"),
-        LOCK.replace("  mask@list:\n    cmd: c\n", "  mask@list: {cmd: c}\n"),
-        LOCK.replace("cmd: c", "cmd: &id001 c"),
-        f"{LOCK}<<<<<<< HEAD\n",
-        f"{LOCK}datasets: []\n",
-    ],
+    ["", LOCK[:-1], LOCK.replace("  mask", "# a remark\n  mask"), f"{LOCK}<<<<<<< HEAD\n", f"{LOCK}datasets: []\n"],
 )
 def test_a_lock_in_another_form_than_dvcs_is_left_to_dvc(text: str) -> None:
+    assert replaced(LOCK, "raw", "  raw:\n    cmd: d\n") == f"{HEAD}  raw:\n    cmd: d\n  mask@list:\n    cmd: c\n"
     assert replaced(text, "raw", "  raw:\n    cmd: d\n") is None
 
 
-def test_dvc_lock_is_the_one_that_dvc_writes(served: Project, executor: Executor, tmp_path: Path) -> None:
+def test_dvc_lock_is_the_one_that_dvc_writes(served: Project, run: RunStage, tmp_path: Path) -> None:
     """Byte for byte, first time and again after a change; also with a person's remark in it."""
     peer = make_project(tmp_path / "peer", GRAPH + OTHERS)
     served.write("dvc.yaml", GRAPH + OTHERS)
@@ -193,7 +178,7 @@ def test_dvc_lock_is_the_one_that_dvc_writes(served: Project, executor: Executor
             project.write("in.txt", f"{number}\n")
             if number:
                 project.write("dvc.lock", project.read("dvc.lock") + end)
-        assert {executor.run(name).state for name in names} == {State.RAN}
+        assert {run(name).state for name in names} == {State.RAN}
         peer.dvc("repro", *names)
         assert served.read("dvc.lock") == peer.read("dvc.lock")
     assert "Running stage" not in served.dvc("repro", *names)

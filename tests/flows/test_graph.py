@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from scratch_project import ALL, FILLS, Project, node
 
-from flows.graph.graph import Graph, project_folder
-from flows.graph.selection import Selection, parse_only
+from flows.graph.graph import project_folder, steps_left
+from flows.graph.selection import parse_only, select
 from tasks.errors import ParameterError, StageError
 
 MORE = """
@@ -28,13 +28,13 @@ TAGGER = ["raw", "mask@tagger", "fill@tagger-top_1", "fill@tagger-top_k"]
 
 def test_stages_and_edges_are_those_of_dvc_in_order(project: Project) -> None:
     graph = project.graph()
-    assert list(graph.nodes) == ALL
-    mask = graph.nodes["mask@tagger"]
+    assert list(graph) == ALL
+    mask = graph["mask@tagger"]
     read_and_written = (mask.step, mask.dependencies, mask.parameters, mask.outputs)
     assert read_and_written == ("mask", ("raw.txt",), ("filling.top_1",), ("masked/tagger.txt",))
     assert "echo tagger) > masked/tagger.txt" in mask.command
-    assert graph.nodes["table"].upstream == tuple(FILLS)
-    edges = {(above, node.name) for node in graph.nodes.values() for above in node.upstream}
+    assert graph["table"].upstream == tuple(FILLS)
+    edges = {(above, node.name) for node in graph.values() for above in node.upstream}
     drawn = re.findall(r'"(.+?)" -> "(.+?)"', project.dvc("dag", "--dot"))
     assert edges == set(drawn)
     assert len(edges) == 2 + 4 + 4
@@ -44,25 +44,25 @@ def test_added_data_is_a_stage_where_something_depends_on_it(project: Project) -
     project.write("other.txt", "nobody reads this\n")
     project.dvc("add", "--quiet", "in.txt", "other.txt")
     graph = project.graph()
-    assert list(graph.nodes) == ["in.txt.dvc", *ALL]
-    assert graph.nodes["raw"].upstream == ("in.txt.dvc",)
+    assert list(graph) == ["in.txt.dvc", *ALL]
+    assert graph["raw"].upstream == ("in.txt.dvc",)
 
 
 def test_a_frozen_stage_waits_for_nothing(project: Project) -> None:
     project.replace("dvc.yaml", "    outs: [table.txt]", "    outs: [table.txt]\n    frozen: true")
-    assert project.graph().nodes["table"].upstream == ()
+    assert project.graph()["table"].upstream == ()
 
 
 def test_a_selection_includes_what_a_stage_needs(project: Project) -> None:
     project.write("dvc.yaml", project.read("dvc.yaml") + MORE)
     graph = project.graph()
-    dimensions = {name: node.dimensions for name, node in graph.nodes.items()}
+    dimensions = {name: node.dimensions for name, node in graph.items()}
     assert dimensions["fill@tagger-top_k"] == {"technique": "tagger", "method": "top_k"}
     assert dimensions["tune@list-tuned"] == {"technique": "list", "filler": "tuned", "seed": "1"}
     assert dimensions["corpus@chat"] == {"corpus": "chat"}
     assert dimensions["table"] == {}
     cases: list[tuple[list[str], dict[str, str], list[str]]] = [
-        ([], {}, list(graph.nodes)),
+        ([], {}, list(graph)),
         (["raw"], {}, ["raw"]),
         (["mask"], {}, ["raw", "mask@list", "mask@tagger"]),
         (["fill@list-top_k"], {}, ["raw", "mask@list", "fill@list-top_k"]),
@@ -80,18 +80,18 @@ def test_a_selection_includes_what_a_stage_needs(project: Project) -> None:
         ([], {"corpus": "chat"}, ["corpus@chat"]),
     ]
     for patterns, only, expected in cases:
-        assert list(graph.select(Selection(patterns, {key: v.split(",") for key, v in only.items()})).nodes) == expected
-    wrong: list[tuple[dict[str, list[str]], str]] = [
+        assert list(select(graph, patterns, [f"{key}={value}" for key, value in only.items()])) == expected
+    wrong: list[tuple[list[str], str]] = [
         (
-            {"tecnique": ["list"]},
+            ["tecnique=list"],
             r"'tecnique' is no dimension .* \(did you mean 'technique'\?\); there are: corpus, filler, method, seed",
         ),
-        ({"technique": ["tager"]}, r"technique='tager' \(did you mean 'tagger'\?\); there are: list, tagger"),
-        ({"step": ["mask"], "method": ["top_1"]}, "no stage fits 'step=mask' and 'method=top_1' together"),
+        (["technique=tager"], r"technique='tager' \(did you mean 'tagger'\?\); there are: list, tagger"),
+        (["step=mask", "method=top_1"], "no stage fits 'step=mask' and 'method=top_1' together"),
     ]
-    for values, message in wrong:
+    for given, message in wrong:
         with pytest.raises(StageError, match=message):
-            graph.select(Selection([], values))
+            select(graph, [], given)
 
 
 def test_the_option_of_dimensions_is_parsed() -> None:
@@ -103,8 +103,8 @@ def test_the_option_of_dimensions_is_parsed() -> None:
 
 def test_steps_left_count_the_stage_itself() -> None:
     # a -> b -> d and a -> c: what starts at a is three stages long.
-    graph = Graph({"a": node("a"), "b": node("b", "a"), "c": node("c", "a"), "d": node("d", "b")})
-    assert graph.steps_left() == {"a": 3, "b": 2, "c": 1, "d": 1}
+    graph = {"a": node("a"), "b": node("b", "a"), "c": node("c", "a"), "d": node("d", "b")}
+    assert steps_left(graph) == {"a": 3, "b": 2, "c": 1, "d": 1}
 
 
 def test_the_project_is_found_from_a_folder_inside_it_or_refused_in_one_line(tmp_path: Path, project: Project) -> None:

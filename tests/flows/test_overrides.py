@@ -6,7 +6,7 @@ import pytest
 import yaml
 from scratch_project import Project
 
-from flows.checkout.overrides import ORIGINAL, checked_resources, overridden, overridden_text, put_back
+from flows.checkout.overrides import ORIGINAL, checked_resources, overridden, overridden_text
 from flows.checkout.run_lock import STATE_FOLDER
 from tasks.errors import ParameterError, StageError
 from tasks.language_model.adapt import COMMAND as ADAPT
@@ -80,7 +80,7 @@ def test_both_files_are_put_back_byte_for_byte_also_after_an_error(project: Proj
     assert "seeds: [7]" in seen[0]
     assert "chat-oracle-7: &" in seen[1]
     assert [project.read(name) for name in ("params.yaml", "cells.yaml")] == before
-    assert not put_back(project.folder)
+    assert not (project.folder / ORIGINAL).exists()
 
 
 def test_overrides_of_a_killed_run_are_put_back_first(project: Project) -> None:

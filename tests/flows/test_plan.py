@@ -7,15 +7,15 @@ from pathlib import Path
 from scratch_project import ALL, FILLS, GRAPH, Project, make_project
 
 from flows.graph.changes import value_changes
-from flows.graph.graph import open_repository
-from flows.graph.plan import Action, Plan, make_plan
+from flows.graph.graph import Action, Graph
+from flows.graph.plan import causes, summary
 from flows.graph.private_sources import changed_sources
 
 RUN, PERHAPS, UNCHANGED = Action.RUN, Action.PERHAPS, Action.UNCHANGED
 
 
-def actions(plan: Plan) -> dict[str, Action]:
-    return {name: stage.action for name, stage in plan.stages.items()}
+def actions(plan: Graph) -> dict[str, Action]:
+    return {name: stage.action for name, stage in plan.items()}
 
 
 def test_everything_runs_where_nothing_has_run_and_nothing_where_all_is_up_to_date(
@@ -23,31 +23,23 @@ def test_everything_runs_where_nothing_has_run_and_nothing_where_all_is_up_to_da
 ) -> None:
     plan = project.plan()
     assert actions(plan) == dict.fromkeys(ALL, RUN)
-    assert plan.stages["raw"].reasons == ("has not run yet",)
-    assert plan.stages["table"].reasons == ("has not run yet", f"after {', '.join(FILLS)}")
-    assert plan.summary() == "8 stages: 8 will run, 0 will run if their inputs change, 0 unchanged"
+    assert plan["raw"].reasons == ("has not run yet",)
+    assert plan["table"].reasons == ("has not run yet", f"after {', '.join(FILLS)}")
+    assert summary(plan) == "8 stages: 8 will run, 0 will run if their inputs change, 0 unchanged"
     plan = Project(finished_template).plan()
     assert actions(plan) == dict.fromkeys(ALL, UNCHANGED)
-    assert plan.nothing_to_do
-    assert all(stage.reasons == () for stage in plan.stages.values())
+    assert all(stage.reasons == () for stage in plan.values())
 
 
-def test_a_changed_parameter_concerns_its_branch_only_and_comes_back_from_the_run_cache(finished: Project) -> None:
+def test_a_changed_parameter_concerns_its_branch_only(finished: Project) -> None:
     finished.replace("params.yaml", "top_k: {kind: top_k, k: 10}", "top_k: {kind: top_k, k: 5}")
     plan = finished.plan()
     expected = {name: RUN if name.endswith("top_k") else UNCHANGED for name in ALL} | {"table": PERHAPS}
     assert actions(plan) == expected
-    assert plan.stages["fill@list-top_k"].reasons == ("parameter filling.top_k.k changed from 10 to 5",)
-    assert not plan.stages["fill@list-top_k"].restorable
-    assert plan.stages["table"].reasons == ("after fill@list-top_k, fill@tagger-top_k",)
-    assert list(plan.causes()) == [
-        ("parameter filling.top_k.k changed from 10 to 5", ["fill@list-top_k", "fill@tagger-top_k"])
-    ]
-    finished.dvc("repro", "--quiet")
-    finished.replace("params.yaml", "k: 5}", "k: 10}")
-    plan = finished.plan()
-    assert plan.stages["fill@list-top_k"].restorable
-    assert plan.summary().startswith("8 stages: 2 will run (2 from DVC's cache), 1 will run if")
+    assert plan["fill@list-top_k"].reasons == ("parameter filling.top_k.k changed from 10 to 5",)
+    assert plan["table"].reasons == ("after fill@list-top_k, fill@tagger-top_k",)
+    changed = "parameter filling.top_k.k changed from 10 to 5"
+    assert causes(plan) == {changed: ["fill@list-top_k", "fill@tagger-top_k"]}
 
 
 def test_that_all_parameters_are_checked_again_makes_nothing_follow(tmp_path: Path) -> None:
@@ -59,39 +51,36 @@ def test_that_all_parameters_are_checked_again_makes_nothing_follow(tmp_path: Pa
     found = actions(project.plan("mask"))
     assert found == dict.fromkeys(found, UNCHANGED) | {"cells": RUN}
     (project.folder / "ok.txt").unlink()
-    assert project.plan("mask").stages["raw"].reasons == ("after cells",)
-
-
-def test_a_missing_output_is_restored_from_the_cache_or_made_again(finished: Project) -> None:
-    (finished.folder / "masked" / "list.txt").unlink()
-    stage = finished.plan().stages["mask@list"]
-    assert (stage.action, stage.reasons, stage.restorable) == (RUN, ("output masked/list.txt is missing",), True)
-    shutil.rmtree(finished.folder / ".dvc" / "cache" / "files")
-    stage = finished.plan("raw").stages["raw"]
-    assert (stage.action, stage.restorable) == (RUN, False)
-    assert stage.reasons == ("output raw.txt is not in DVC's cache",)
+    assert project.plan("mask")["raw"].reasons == ("after cells",)
 
 
 def test_each_change_of_a_stage_of_its_own_is_a_reason(finished: Project) -> None:
+    (finished.folder / "masked" / "list.txt").unlink()
+    assert finished.plan()["mask@list"].reasons == ("output masked/list.txt is missing",)
+    finished.dvc("checkout", "--quiet")
     finished.replace("dvc.yaml", "cat filled/*.txt > table.txt", "cat filled/*.txt | sort > table.txt")
     plan = finished.plan()
     assert actions(plan) == dict.fromkeys(ALL, UNCHANGED) | {"table": RUN}
-    assert plan.stages["table"].reasons == ("its command changed",)
-    assert not plan.stages["table"].restorable
+    assert plan["table"].reasons == ("its command changed",)
     finished.replace("dvc.yaml", " | sort > table.txt", " > table.txt")
     finished.write("table.txt", "written by hand\n")
-    assert finished.plan().stages["table"].reasons == ("output table.txt changed",)
+    assert finished.plan()["table"].reasons == ("output table.txt changed",)
     # An input that no running stage makes.
     finished.dvc("checkout", "--quiet", "--force", "table")
     finished.replace("dvc.yaml", "deps: [filled]", "deps: [filled, in.txt]")
-    assert finished.plan().stages["table"].reasons == ("input in.txt changed",)
+    assert finished.plan()["table"].reasons == ("input in.txt changed",)
     (finished.folder / "in.txt").unlink()
-    assert finished.plan().stages["raw"].reasons == ("input in.txt is missing",)
+    assert finished.plan()["raw"].reasons == ("input in.txt is missing",)
     (finished.folder / "dvc.lock").unlink()
-    assert finished.plan().stages["raw"].reasons == ("has not run yet", "input in.txt is missing")
+    assert finished.plan()["raw"].reasons == ("has not run yet", "input in.txt is missing")
     finished.write("dvc.yaml", "stages:\n  hello:\n    cmd: echo hello\n")
-    (reason,) = finished.plan().stages["hello"].reasons
+    (reason,) = finished.plan()["hello"].reasons
     assert "runs every time" in reason
+
+
+def test_an_output_that_is_not_in_the_cache_is_made_again(finished: Project) -> None:
+    shutil.rmtree(finished.folder / ".dvc" / "cache" / "files")
+    assert finished.plan("raw")["raw"].reasons == ("output raw.txt is not in DVC's cache",)
 
 
 def test_the_plan_command_prints_text_and_json_and_writes_nothing(finished: Project) -> None:
@@ -117,7 +106,6 @@ def test_the_plan_command_prints_text_and_json_and_writes_nothing(finished: Proj
         "reasons": ["input in.txt changed"],
         "changes": [{"kind": "input", "subject": "in.txt"}],
         "after": [],
-        "restorable": False,
     }
 
 
@@ -136,8 +124,7 @@ def test_only_a_source_that_changed_or_was_never_read_is_new_data(finished: Proj
     """As against code and parameters: the deployment 'new-data' waits for it."""
 
     def changed() -> list[str]:
-        with open_repository(finished.folder) as repository:
-            return changed_sources(make_plan(repository), finished.folder)
+        return changed_sources(finished.plan(), finished.folder)
 
     corpus = "    kind: chitchat\n    source: "
     finished.replace("params.yaml", f"{corpus}constraints.txt", f"{corpus}in.txt")

@@ -8,11 +8,13 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from scratch_project import CHECKOUT, until
 
 from flows.checkout import run_lock as lock_of_runs
 from flows.checkout.run_lock import is_alive, run_lock
+from flows.stages.asking import status_from
 from flows.stages.processes import SERVER_ENDED, Processes, child_environment
 from tasks.errors import ResourceError
 
@@ -40,46 +42,45 @@ def test_a_program_runs_in_the_folder_with_its_status_and_output_and_no_core_dum
     resource.setrlimit(resource.RLIMIT_CORE, (most, most))
     log, command = tmp_path / "log", "pwd; echo $GREETING; ulimit -c; ulimit -Hc; exit 7"
     with Processes(tmp_path) as processes:
-        assert processes.start(["sh", "-c", command], log, {"GREETING": "hello"}).wait(20) == 7
+        assert processes.run(["sh", "-c", command], log, {"GREETING": "hello"}, 20) == 7
         assert log.read_text() == f"{tmp_path}\nhello\n0\n0\n"
         assert log.stat().st_mode & 0o777 == 0o600
-        assert processes.start(["no-such-program"], log).wait(20) == 70
+        assert processes.run(["no-such-program"], log, {}, 20) == 70
         assert "FileNotFoundError" in log.read_text()
 
 
-def test_a_killed_program_takes_its_children_along_and_a_killed_server_is_noticed(tmp_path: Path) -> None:
-    processes = Processes(tmp_path)
-    process = processes.start(["sh", "-c", SLEEP], tmp_path / "log")
-    sleeper = sleeper_in(tmp_path)
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.wait(20) == -signal.SIGKILL
+@pytest.mark.parametrize(
+    ("killed", "status"), [("program", -signal.SIGKILL), ("attendant", SERVER_ENDED), ("server", 0)]
+)
+def test_whichever_process_is_killed_no_other_is_left(tmp_path: Path, killed: str, status: int) -> None:
+    with Processes(tmp_path) as processes:
+        line = processes.start(["sh", "-c", SLEEP], tmp_path / "log")
+        sleeper = sleeper_in(tmp_path)
+        program = psutil.Process(sleeper).parent()
+        assert program is not None
+        victims = {"program": program, "attendant": program.parent(), "server": psutil.Process(processes._server.pid)}
+        victims[killed].kill()
+        if killed != "server":
+            assert (status_from(line) or SERVER_ENDED) == status
     until_ended(sleeper)
-    (tmp_path / "sleeper.pid").unlink()
-    process = processes.start(["sh", "-c", SLEEP], tmp_path / "log")
-    sleeper = sleeper_in(tmp_path)
-    processes._server.kill()
-    assert process.wait(20) == SERVER_ENDED
-    until_ended(sleeper)
-    processes.close()
 
 
 @pytest.mark.parametrize("command", [SLEEP, DAEMON, f"trap '' INT TERM; {SLEEP}"], ids=["sleep", "daemon", "deaf"])
 def test_closing_ends_everything(tmp_path: Path, command: str) -> None:
     """Also what has left its process group, and what ignores being asked."""
     with Processes(tmp_path) as processes:
-        process = processes.start(["sh", "-c", command], tmp_path / "log")  # without a name, its line would be closed
+        line = processes.start(["sh", "-c", command], tmp_path / "log")  # without a name it would be closed
         sleeper = sleeper_in(tmp_path)
         assert is_alive(sleeper)
-        assert process.status is None
-    until_ended(sleeper)
+    assert not is_alive(sleeper)
+    assert status_from(line) is not None
 
 
 @pytest.mark.parametrize("command", [SLEEP, DAEMON], ids=["sleep", "daemon"])
 def test_a_run_killed_with_sigkill_takes_everything_along(tmp_path: Path, command: str) -> None:
     script = (
         "import sys, time\nfrom pathlib import Path\nfrom flows.stages.processes import Processes\n"
-        "processes = Processes('.')\nprocess = processes.start(['sh', '-c', sys.argv[1]], Path('log').absolute())\n"
+        "processes = Processes('.')\nline = processes.start(['sh', '-c', sys.argv[1]], Path('log').absolute())\n"
         "time.sleep(300)\n"
     )
     run = python(tmp_path, script, command)

@@ -4,25 +4,24 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from scratch_project import node
 
-from flows.graph.graph import Graph, Node
-from flows.graph.plan import Action, Plan, PlannedStage
+from flows.graph.changes import Change, Kind
+from flows.graph.graph import Action, Graph
 from flows.prefect_flow import experiment
 from flows.runs.preparation import Run
 from flows.stages.executor import Outcome, State
 from tasks.settings.resources import ResourceSettings
 
 RAN, FAILED, SKIPPED, UNCHANGED = State.RAN, State.FAILED, State.SKIPPED, State.UNCHANGED
+POOL = ThreadPoolExecutor(16)
 waited_for: dict[str, list[Any]] = {}
 """Futures that each started stage waited for."""
-
-
-POOL = ThreadPoolExecutor(16)
 
 
 class ThreadTask:
@@ -49,24 +48,32 @@ def _threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment, "task", lambda **_options: ThreadTask)
 
 
-def graph(**upstream: str) -> Graph:
-    return Graph({name: Node(name, "true", (), (), (), tuple(above.split())) for name, above in upstream.items()})
+REASONS: dict[Action, dict[str, Any]] = {
+    Action.RUN: {"changes": (Change(Kind.NEW, "", "has not run yet"),)},
+    Action.PERHAPS: {"after": ("another",)},
+    Action.UNCHANGED: {},
+}
 
 
-def plan(of: Graph, **actions: Action) -> Plan:
-    return Plan(of, {name: PlannedStage(name, actions.get(name, Action.RUN), (), (), False) for name in of.nodes})
+def plan(upstream: dict[str, str], **actions: Action) -> Graph:
+    """The plan of stages by those above them, in which every other stage runs."""
+    stages = {name: node(name, *above.split()) for name, above in upstream.items()}
+    return {name: replace(stage, **REASONS[actions.get(name, Action.RUN)]) for name, stage in stages.items()}
 
 
-def scheduled(
-    plan: Plan,
-    function: Callable[[str], Outcome],
-    jobs: int,
-    observer: Callable[[Run, str, Outcome | None], None] | None = None,
-) -> Run:
+def scheduled(plan: Graph, function: Callable[[str], State], jobs: int, stop_after: str = "") -> Run:
     run = Run(Path(), plan, ResourceSettings(threads=1, parallel_stages=1, retries=0), jobs, -1)
-    if observer is not None:
-        run.observer = lambda name, outcome: observer(run, name, outcome)
-    experiment._run_stages(run, SimpleNamespace(run=function), {})  # type: ignore[arg-type]
+
+    def observe(name: str, outcome: Outcome | None) -> None:
+        seen.append((name, outcome.state if outcome else None))
+        if outcome and name == stop_after:
+            run.stopped = ("stopped", 2)
+
+    seen: list[tuple[str, State | None]] = []
+    run.observer = observe
+    experiment._run_stages(run, lambda name: Outcome(name, function(name), error="broken"), {})
+    assert sorted(name for name, state in seen if state) == sorted(run.outcomes)
+    assert {name for name, state in seen if not state} == set(waited_for)
     return run
 
 
@@ -74,22 +81,14 @@ def states(run: Run) -> dict[str, State]:
     return {name: outcome.state for name, outcome in run.outcomes.items()}
 
 
-def always(state: State) -> Callable[[str], Outcome]:
-    return lambda name: Outcome(name, state, error="broken" if state is FAILED else None)
-
-
-# a -> b -> d, a -> c, and e alone
-FORK = graph(a="", b="a", c="a", d="b", e="")
+FORK = {"a": "", "b": "a", "c": "a", "d": "b", "e": ""}
+"""a -> b -> d, a -> c, and e alone."""
 
 
 def test_every_stage_runs_after_its_inputs_and_the_longest_chain_goes_first() -> None:
-    order = []
-
-    def function(name: str) -> Outcome:
-        order.append(name)
-        return Outcome(name, RAN)
-
-    assert states(scheduled(plan(FORK), function, 1)) == dict.fromkeys("abcde", RAN)
+    order: list[str] = []
+    run = scheduled(plan(FORK), lambda name: order.append(name) or RAN, 1)  # type: ignore[func-returns-value]
+    assert states(run) == dict.fromkeys("abcde", RAN)
     assert order == ["a", "b", "c", "d", "e"] or order == ["a", "b", "e", "c", "d"]
     assert len(waited_for["d"]) == 1
     assert waited_for["e"] == []
@@ -99,14 +98,14 @@ def test_no_more_stages_run_at_once_than_allowed() -> None:
     running: list[str] = []
     counts = []
 
-    def function(name: str) -> Outcome:
+    def function(name: str) -> State:
         running.append(name)
         counts.append(len(running))
         time.sleep(0.05)
         running.remove(name)
-        return Outcome(name, RAN)
+        return RAN
 
-    scheduled(plan(graph(**{f"s{number}": "" for number in range(9)})), function, 3)
+    scheduled(plan({f"s{number}": "" for number in range(9)}), function, 3)
     assert max(counts) == 3
 
 
@@ -114,47 +113,33 @@ def test_a_waiting_stage_does_not_block_a_ready_one() -> None:
     """Two places, a long stage, one that waits for it, and one that is ready: the ready one runs meanwhile."""
     free_ended = threading.Event()
 
-    def function(name: str) -> Outcome:
+    def function(name: str) -> State:
         if name == "long":
             assert free_ended.wait(10)
         if name == "free":
             free_ended.set()
-        return Outcome(name, RAN)
+        return RAN
 
-    run = scheduled(plan(graph(long="", waits="long", free="")), function, 2)
+    run = scheduled(plan({"long": "", "waits": "long", "free": ""}), function, 2)
     assert states(run) == dict.fromkeys(["long", "waits", "free"], RAN)
 
 
 def test_a_failed_stage_stops_its_branch_alone() -> None:
-    run = scheduled(plan(FORK), lambda name: Outcome(name, FAILED if name == "b" else RAN, error="broken"), 2)
+    run = scheduled(plan(FORK), lambda name: FAILED if name == "b" else RAN, 2)
     assert states(run) == {"a": RAN, "b": FAILED, "c": RAN, "d": SKIPPED, "e": RAN}
     assert run.outcomes["d"].error == "b did not finish"
-    assert run.attempts == dict.fromkeys("abce", 1)
 
 
 def test_dvc_is_asked_only_about_stages_whose_inputs_may_have_changed() -> None:
     made = plan(FORK, b=Action.PERHAPS, c=Action.PERHAPS, d=Action.PERHAPS, e=Action.UNCHANGED)
-    assert states(scheduled(made, always(UNCHANGED), 2)) == dict.fromkeys("abcde", UNCHANGED)
+    assert states(scheduled(made, lambda _: UNCHANGED, 2)) == dict.fromkeys("abcde", UNCHANGED)
     assert list(waited_for) == ["a"]
-    scheduled(made, lambda name: Outcome(name, RAN if name == "a" else UNCHANGED), 2)
+    waited_for.clear()
+    scheduled(made, lambda name: RAN if name == "a" else UNCHANGED, 2)
     assert sorted(waited_for) == ["a", "b", "c"]
 
 
 def test_a_stopped_run_starts_nothing_more() -> None:
-    def stop(run: Run, name: str, outcome: Outcome | None) -> None:
-        if outcome and name == "a":
-            run.stopped.set()
-
-    run = scheduled(plan(FORK, e=Action.UNCHANGED), always(RAN), 1, stop)
+    run = scheduled(plan(FORK, e=Action.UNCHANGED), lambda _: RAN, 1, stop_after="a")
     assert states(run) == {"a": RAN, "b": SKIPPED, "c": SKIPPED, "d": SKIPPED, "e": UNCHANGED}
     assert run.outcomes["b"].error == "the run was stopped"
-
-
-def test_the_observer_gets_the_start_and_the_end_of_every_stage() -> None:
-    seen: list[tuple[str, str]] = []
-
-    def observe(_run: Run, name: str, outcome: Outcome | None) -> None:
-        seen.append((name, outcome.state if outcome else "starts"))
-
-    scheduled(plan(graph(a="", b="a")), always(RAN), 1, observe)
-    assert seen == [("a", "starts"), ("a", "ran"), ("b", "starts"), ("b", "ran")]

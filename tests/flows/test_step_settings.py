@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flows.runs.preparation import check_step_names, retry_delays, tags, time_limit
+from flows.runs.preparation import check_step_names, first_that_fits, retry_delays, tags
 from flows.stages.executor import may_pass
 from tasks import cli
 from tasks.errors import CorpusError, ParameterError, PassingError, ResourceError
@@ -30,9 +30,9 @@ def test_as_many_stages_run_at_once_as_cores_and_memory_have_room_for(
 
 
 def test_the_first_limit_that_fits_counts_and_every_tag_that_names_a_step() -> None:
-    limits = resources(time_limits={"fill": 5, "fill_*": 6, "*": 7})
-    assert [time_limit(limits, step) for step in ("fill", "fill_tuned", "mask")] == [5, 6, 7]
-    assert time_limit(resources(time_limits={"fill": 5}), "mask") is None
+    limits = {"fill": 5, "fill_*": 6, "*": 7}
+    assert [first_that_fits(limits, step) for step in ("fill", "fill_tuned", "mask")] == [5, 6, 7]
+    assert first_that_fits({"fill": 5}, "mask") is None
     gpu, memory = {"limit": 1, "steps": ["adapt_*", "pretrain"]}, {"limit": 2, "steps": ["pretrain"]}
     shared = resources(concurrency={"gpu": gpu, "memory": memory})
     steps = ("pretrain", "adapt_filled", "mask")

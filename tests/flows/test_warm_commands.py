@@ -12,9 +12,11 @@ import psutil
 import pytest
 from scratch_project import CHECKOUT, Project, until
 
-from flows.stages.executor import Executor, State
+from flows.checkout.run_lock import is_alive
+from flows.stages.asking import hang_up, status_from
+from flows.stages.executor import State, run_stage
 from flows.stages.processes import Processes, asking_shell
-from flows.stages.warm_server import COMMANDS, FORKED, OF_COMMANDS, OF_DVC, file_state, forkable, needs_pytorch
+from flows.stages.warm_server import FORKED, OF_COMMANDS, OF_DVC, file_state, forkable, needs_pytorch
 from tasks.cli import COMMANDS as OURS
 
 FILL = "palimpsest fill --method unigram --seed 1 --word-counts counts.tsv --input masked.txt --output filled.txt"
@@ -42,7 +44,7 @@ def filling(served: Project) -> Project:
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
     """A server that has imported what stages import."""
-    with Processes(tmp_path_factory.mktemp("warm"), COMMANDS) as server:
+    with Processes(tmp_path_factory.mktemp("warm")) as server:
         yield server
 
 
@@ -65,7 +67,7 @@ def test_every_name_in_the_lists_exists_and_our_graph_starts_such_commands_in_fo
     assert set(FORKED) <= set(OURS)
     for name in [*OF_DVC, *OF_COMMANDS]:
         assert is_there(name), name
-    commands = [node.command for node in Project(CHECKOUT).graph().nodes.values()]
+    commands = [node.command for node in Project(CHECKOUT).graph().values()]
     heavy = [command for command in commands if command.split()[:1] == ["palimpsest"] and command.split()[1] in FORKED]
     assert len(heavy) > 35
     assert [command for command in heavy if not needs_pytorch(command)] == []
@@ -98,16 +100,12 @@ def test_a_command_starts_anew_where_a_file_of_ours_is_no_longer_the_imported_on
 def test_a_fork_does_what_a_process_does_and_says_how_it_ended(
     filling: Project, warm: Processes, dvc_server: Processes
 ) -> None:
-    executor = Executor(
-        dvc_server, filling.folder, environment=asking_shell(filling.folder, warm.address, everything=False)
-    )
-    outcome, wrong, own = (executor.run(name) for name in ("fill", "wrong", "shell"))
-    asking_shell(filling.folder, warm.address, everything=True)
-    asked = executor.run("shell")
+    shell = asking_shell(filling.folder, warm.address)
+    outcome, wrong, other = (run_stage(name, dvc_server, environment=shell) for name in ("fill", "wrong", "shell"))
     assert (outcome.state, outcome.error) == (State.RAN, None)
     assert wrong.state is State.FAILED
     assert "'nonsense'" in str(wrong.error)
-    assert [(one.state, one.may_pass) for one in (own, asked)] == [(State.FAILED, True)] * 2
+    assert (other.state, other.may_pass) == (State.FAILED, True)
     log = filling.read(".palimpsest/logs/shell.log")
     assert f"<hello {os.environ.get('SHELL') or '/bin/sh'}>" in log
     assert "didn't change" in filling.dvc("repro", "fill")
@@ -123,18 +121,21 @@ def test_a_command_in_a_fork_is_gone_within_seconds_of_a_stop(filling: Project, 
     """It waits for a text that never comes."""
     os.mkfifo(filling.folder / "pipe")
     filling.replace("dvc.yaml", "--input masked.txt", "--input pipe")
-    forks = psutil.Process(warm._server.pid).children
-    shell = asking_shell(filling.folder, warm.address, everything=False)
+
+    def forks() -> list[psutil.Process]:
+        there = psutil.Process(warm._server.pid).children()
+        return [process for process in there if is_alive(process.pid)]
+
+    shell = asking_shell(filling.folder, warm.address)
     with Processes(filling.folder) as processes:
-        process = processes.start(["dvc", "repro", "--single-item", "fill"], filling.folder / end, shell)
+        line = processes.start(["dvc", "repro", "--single-item", "fill"], filling.folder / end, shell)
         until(forks, 120)
         time.sleep(0.5)
-        assert process.wait(0) is None
         before = time.monotonic()
         if end == "stop":
-            process.stop()
-            assert process.wait(20) is not None
+            hang_up(line)
+            assert status_from(line)
             assert time.monotonic() - before < 10
     assert time.monotonic() - before < 10
     assert not (filling.folder / "filled.txt").exists()
-    assert forks() == []
+    until(lambda: not forks(), 10)

@@ -1,6 +1,7 @@
 """Publishing into a store that several machines share: PostgreSQL, directly and through MLflow's server."""
 
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -101,8 +102,8 @@ def test_two_publishers_through_a_server_make_no_duplicate(database: PostgresSer
     }
     with Processes(tmp_path) as processes:
         command = [sys.executable, "-m", *server, "--artifacts-destination", str(tmp_path / "artifacts")]
-        process = processes.start(command, tmp_path / "log", settings | NO_TELEMETRY)
-        until(lambda: process.wait(0) is None and listens(port), 180)
+        line = processes.start(command, tmp_path / "log", settings | NO_TELEMETRY)
+        until(lambda: not select.select([line], [], [], 0)[0] and listens(port), 180)
         check(tmp_path, f"http://127.0.0.1:{port}")
 
 
