@@ -1,50 +1,41 @@
 """Starts services, finds running ones, and stops them.
 
-The file ``.palimpsest/services/NAME.json`` has a service's process number and a mark in the environment of the service
-and its children. A process without the mark has reused the number, and is not touched.
+A service and its children have a mark in their environment: its name, its port, and the folder of the checkout. So no
+file says what runs, and no other process is touched.
 """
 
-import json
 import os
 import socket
 import subprocess
 import time
-import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
 from filelock import FileLock
 
-from dashboards.services.service import HOST, KINDS, MARK, STATE_FOLDER, Service, answers
+from dashboards.services.service import HOST, KINDS, STATE_FOLDER, Service, answers
 from tasks.errors import ResourceError
-from tasks.files.atomic_file import atomic_writer, make_folder
+from tasks.files.atomic_file import make_folder
 
+MARK = "PALIMPSEST_SERVICE"
 START_SECONDS = 180.0
 """Seconds until a service must answer; five to twenty seconds are usual."""
 STOP_SECONDS = 15.0
 """Seconds for a service to end after a stop request."""
 
 
-def record_path(folder: Path, name: str) -> Path:
-    """The path of a started service's file."""
-    return folder / STATE_FOLDER / f"{name}.json"
-
-
 def running_services(folder: Path) -> dict[str, Service]:
-    """The running services of this checkout, by name.
-
-    The children of a killed service are ended, and its file is removed.
-    """
-    files = sorted((folder / STATE_FOLDER).glob("*.json"))
-    found = [Service(**json.loads(path.read_text(encoding="utf-8"))) for path in files]
-    running = {service.name: service for service in found if service.alive}
-    for service in found:
-        if service.name not in running:
-            _stop(service, folder)
-    return running
+    """The running services of this checkout, by name, in the order in which they start."""
+    found: dict[str, Service] = {}
+    # Most checkouts have none, and to look at every process takes a moment.
+    for process in psutil.process_iter() if (folder / STATE_FOLDER).exists() else ():
+        with suppress(psutil.Error, OSError):
+            name, port, place = [*process.environ().get(MARK, "").split(" ", 2), "", ""][:3]
+            if place == str(folder.resolve()) and process.status() != psutil.STATUS_ZOMBIE:
+                found.setdefault(name, Service(name, int(port))).processes.append(process)
+    return {name: found[name] for name in KINDS if name in found}
 
 
 def start_services(folder: Path, services: Sequence[Service]) -> list[str]:
@@ -59,67 +50,61 @@ def start_services(folder: Path, services: Sequence[Service]) -> list[str]:
         missing = [service for service in services if service.name not in running]
         for service in missing:
             _check_port(service)
-        started: list[Service] = []
         try:
-            started += (_start(service, folder) for service in missing)
-            for service in started:
-                _wait_until_ready(service)
+            for service, process in [(service, _start(service, folder)) for service in missing]:
+                _wait_until_ready(service, process)
         except BaseException:
-            for service in reversed(started):
-                _stop(service, folder)
+            stop_services(folder, [service.name for service in missing])
             raise
-    return [service.name for service in started]
+    return [service.name for service in missing]
 
 
 def stop_services(folder: Path, names: Iterable[str]) -> list[str]:
     """Stop the running ones of the services, and return their names."""
-    running = running_services(folder)
-    return [name for name in names if name in running and _stop(running[name], folder)]
+    stopped = [name for name in running_services(folder) if name in names]
+    for end in (psutil.Process.terminate, psutil.Process.kill):
+        services = running_services(folder)
+        processes = [process for name in stopped if name in services for process in services[name].processes]
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                end(process)
+        psutil.wait_procs(processes, timeout=STOP_SECONDS)
+    return stopped
 
 
-def _start(service: Service, folder: Path) -> Service:
+def _start(service: Service, folder: Path) -> subprocess.Popen[bytes]:
     """Start a service in a session of its own, so that closing the terminal does not end it; return at once."""
-    mark, log = uuid.uuid4().hex, folder / STATE_FOLDER / f"{service.name}.log"
+    log = folder / _log(service.name)
     log.unlink(missing_ok=True)
     log.touch(mode=0o600)
+    mark = {MARK: f"{service.name} {service.port} {folder.resolve()}"}
     with open(log, "w") as stream:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             service.program,
             cwd=folder,
-            env={**os.environ, **service.environment, MARK: mark},
+            env={**os.environ, **service.environment, **mark},
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
             start_new_session=True,
             umask=0o077,
         )
-    record = {"name": service.name, "port": service.port, "pid": process.pid, "mark": mark}
-    with atomic_writer(record_path(folder, service.name), private=True) as stream:
-        json.dump(record, stream)
-    return replace(service, pid=process.pid, mark=mark)
 
 
-def _stop(service: Service, folder: Path) -> bool:
-    """End its processes and remove its file; return whether there was a process to end."""
-    family = service.family()
-    for end in (psutil.Process.terminate, psutil.Process.kill):
-        processes = service.family()
-        for process in processes:
-            with suppress(psutil.NoSuchProcess):
-                end(process)
-        psutil.wait_procs(processes, timeout=STOP_SECONDS)
-    record_path(folder, service.name).unlink(missing_ok=True)
-    return bool(family)
+def _log(name: str) -> Path:
+    return STATE_FOLDER / f"{name}.log"
 
 
-def _wait_until_ready(service: Service) -> None:
+def _wait_until_ready(service: Service, process: subprocess.Popen[bytes]) -> None:
     deadline, kind = time.monotonic() + START_SECONDS, KINDS[service.name]
     while not answers(service.port, kind.health):
         late = time.monotonic() > deadline
-        if late or not service.alive:
+        if late or process.poll() is not None:
             failure = f"does not answer after {START_SECONDS:.0f} seconds" if late else "ended while it started"
-            log = STATE_FOLDER / f"{service.name}.log"
-            raise ResourceError(f"{kind.title} {failure}; its output is in {str(log)!r}. No service was started")
+            raise ResourceError(
+                f"{kind.title} {failure}; its output is in {str(_log(service.name))!r}. The services that were started "
+                "with it are stopped"
+            )
         time.sleep(0.1)
 
 

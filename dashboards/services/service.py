@@ -5,7 +5,6 @@ import secrets
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -41,7 +40,6 @@ KINDS = {
 TITLES = {name: kind.title for name, kind in KINDS.items()}
 STATE_FOLDER = Path(".palimpsest") / "services"
 """Folder of the services' state in the project; nothing in it is a result."""
-MARK = "PALIMPSEST_SERVICE"
 MLFLOW_USER = "admin"
 MLFLOW_USERS = STATE_FOLDER / "mlflow_users.db"
 """MLflow's database of users, which has the password of its first start."""
@@ -51,35 +49,19 @@ _PYTHON = (sys.executable, "-P", "-m")
 
 @dataclass(frozen=True)
 class Service:
-    """A server, with its process if it runs."""
+    """A server, with its processes if it runs."""
 
     name: str
     port: int
     program: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     """Additions to the environment of this process."""
-    pid: int = 0
-    mark: str = ""
-    """Value of ``MARK`` in the environment of its process and of all child processes."""
+    processes: list[psutil.Process] = field(default_factory=list)
 
     @property
     def address(self) -> str:
         """``http://127.0.0.1:4200``."""
         return f"http://{HOST}:{self.port}"
-
-    def family(self) -> list[psutil.Process]:
-        """Its process, if it is the started one, and its child processes, also if they have outlived it."""
-        found = []
-        for process in psutil.process_iter():
-            with suppress(psutil.Error, OSError):
-                if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == self.mark:
-                    found.append(process)
-        return found
-
-    @property
-    def alive(self) -> bool:
-        """Whether the started process runs."""
-        return any(process.pid == self.pid for process in self.family())
 
 
 def closed_prefect(port: int, password: str) -> dict[str, str]:
