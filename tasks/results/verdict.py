@@ -229,7 +229,7 @@ class _Answer(Choice):
         """Typed limits that are not met; the gate of releases does not know them."""
         limits = self.limits.at_most if self.limits.asked else {}
         figures = {name: number_text(measure(name).estimate(self.rows(best)), 2) for name in limits}
-        beyond = [name for name, limit in limits.items() if meets(self.rows(best), {name: limit}) != "yes"]
+        beyond = [name for name, limit in limits.items() if not meets(self.rows(best), {name: limit})]
         return [
             f"--at-most {name}={limits[name]:g} is not met: {measure(name).title} {figures[name]}." for name in beyond
         ]

@@ -89,4 +89,4 @@ def test_every_measure_that_is_shown_has_a_title_and_a_place():
 def test_a_report_without_the_measure_is_named(few, install, capsys):
     install(ROW)
     assert main(["summarise"]) == 1
-    assert "chat/allow_list/minilm-top_k-1.json' has no measured fields 'repeated_fills'" in capsys.readouterr().err
+    assert "chat/allow_list/minilm-top_k-1.json' has no measured field 'repeated_fills'" in capsys.readouterr().err
