@@ -12,8 +12,9 @@ LLaMA's architecture). The summary has the filler that each fine-tuned one start
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 from tasks.results.findings.findings_comparison import PERPLEXITIES, Condition, Experiment, Paired
@@ -21,7 +22,7 @@ from tasks.results.measure import follows_protocol
 from tasks.results.titles import technique_name
 
 CONFIRMED, NOT_CONFIRMED, CONTRADICTED = "confirmed", "not confirmed", "contradicted"
-_LLAMA, _ROBERTA = re.compile(r"llama|smollm", re.IGNORECASE), re.compile("roberta", re.IGNORECASE)
+_LLAMA = re.compile(r"llama|smollm", re.IGNORECASE)
 
 Pairs = Callable[[Experiment, str], Iterator[Paired]]
 """The comparisons of a claim, by the experiment and the column of perplexities."""
@@ -102,43 +103,25 @@ def _place(condition: Condition) -> tuple[str, str | None]:
     return condition.dataset, condition.technique
 
 
-def _with(
-    others_of: Callable[[Experiment, Condition], Iterable[Condition]], *starts: str, named: bool = False
-) -> Pairs:
-    """Comparisons of each fill, or those of a method, with others; absent ones are left out, unless ``named``."""
+def _with(other_of: Callable[[Experiment, Condition], Condition | None], *starts: str) -> Pairs:
+    """Comparisons of each fill, or those of a method, with another of the experiment."""
 
     def pairs(experiment: Experiment, field: str) -> Iterator[Paired]:
         for fill in _fills(experiment, *starts):
-            for other in others_of(experiment, fill):
-                if other != fill and (named or other in experiment.rows):
-                    yield experiment.compare(fill, other, field=field)
+            other = other_of(experiment, fill)
+            if other is not None and other != fill and other in experiment.rows:
+                yield experiment.compare(fill, other, field=field)
 
     return pairs
 
 
-def _baselines(_: Experiment, fill: Condition) -> list[Condition]:
-    return [replace(fill, method=method, filler=None) for method in ("baseline0", "baseline1")]
+def _top_1(_: Experiment, fill: Condition) -> Condition:
+    return replace(fill, method=fill.method.replace("top_k", "top_1", 1))
 
 
-def _top_1(_: Experiment, fill: Condition) -> list[Condition]:
-    return [replace(fill, method=fill.method.replace("top_k", "top_1", 1))]
-
-
-def _pretrained(experiment: Experiment, fill: Condition) -> list[Condition]:
-    return [base for base in [experiment.pretrained(fill)] if base is not None]
-
-
-def _not_roberta(experiment: Experiment, fill: Condition) -> list[Condition]:
-    """For a fill by a RoBERTa, the same method with each other filler that was tuned, or was not, like it."""
-
-    def alike(one: Condition) -> tuple[object, ...]:
-        return *_place(one), one.method, experiment.pretrained(one) is None
-
-    if not _ROBERTA.search(str(fill.filler)):
-        return []
-    return [
-        other for other in _fills(experiment) if alike(other) == alike(fill) and not _ROBERTA.search(str(other.filler))
-    ]
+def _both_baselines(experiment: Experiment, field: str) -> Iterator[Paired]:
+    for fill, method in product(_fills(experiment), ("baseline0", "baseline1")):
+        yield experiment.compare(fill, replace(fill, method=method, filler=None), field=field)
 
 
 def _allow_list(experiment: Experiment, field: str) -> Iterator[Paired]:
@@ -147,6 +130,17 @@ def _allow_list(experiment: Experiment, field: str) -> Iterator[Paired]:
         other = replace(fill, technique="allow_list")
         if other != fill and other in experiment.rows:
             yield experiment.compare(other, fill, "above", field=field)
+
+
+def _roberta(experiment: Experiment, field: str) -> Iterator[Paired]:
+    def alike(fill: Condition) -> tuple[object, ...]:
+        return *_place(fill), fill.method, experiment.pretrained(fill) is None
+
+    fills = _fills(experiment)
+    robertas = [fill for fill in fills if "roberta" in str(fill.filler).lower()]
+    for fill, other in product(robertas, fills):
+        if alike(other) == alike(fill) and other not in robertas:
+            yield experiment.compare(fill, other, field=field)
 
 
 def _llama(experiment: Experiment, field: str) -> Iterator[Paired]:
@@ -200,11 +194,11 @@ def _spoken(experiment: Experiment) -> list[str]:
 
 
 CLAIMS = (
-    Claim("Every filling method beats both baselines.", _with(_baselines, named=True), every=True),
+    Claim("Every filling method beats both baselines.", _both_baselines, every=True),
     Claim("Top-K beats Top-1.", _with(_top_1, "top_k")),
-    Claim("Fine-tuned fillers beat pretrained ones.", _with(_pretrained)),
+    Claim("Fine-tuned fillers beat pretrained ones.", _with(Experiment.pretrained)),
     Claim("The gap to Oracle is largest for the allow list.", _allow_list),
-    Claim("RoBERTa is the best filler.", _with(_not_roberta)),
+    Claim("RoBERTa is the best filler.", _roberta),
     Claim("LLaMA 2 Top-1 fine-tuned is competitive but worse.", _llama),
     Claim("An adapted language model cuts the word error rate by more than 15 %.", _adapted_rates),
     Claim("The best filled word error rates are 1 % and 5 % above Oracle.", _best_rates),
