@@ -194,10 +194,12 @@ def _ratio_of_rates(rows: Sequence[Row], references: Sequence[Row], method: str)
     mine, others = mean(rows, "wer"), mean(references, "wer")
     column = f"wer_difference_to_{method}"
     together = rows[0] if len(rows) == 1 else over_seeds(rows, column) or {}
-    low, high = together.get(f"{column}_ci") or (None, None)
+    interval = together.get(f"{column}_ci")
     if mine is None or not others:
         return math.inf, None, None
-    return (mine / others, None, None) if low is None else (mine / others, 1 + low / others, 1 + high / others)
+    if not interval:
+        return mine / others, None, None
+    return mine / others, 1 + interval[0] / others, 1 + interval[1] / others
 
 
 def combined(ratios: Sequence[_Ratio], confidence: float) -> _Ratio:

@@ -167,7 +167,7 @@ def _chain(steps: list[str], origin: Mapping[str, Any], index: ReportIndex) -> I
         report = index.reports[step]
         yield from ("", f"{number}. {index.stage_of(step)}")
         commit, found = _commit(report["code"]), report["environment"]
-        facts = {"report": str(index.folder / f"{step}.json"), "command": shlex.join(report["command"])}
+        facts: dict[str, Any] = {"report": str(index.folder / f"{step}.json"), "command": shlex.join(report["command"])}
         facts["commit"] = commit if commit != _commit(origin["code"]) else None
         yield from _aligned(facts | dict(flat(report["parameters"])), "   ")
         for link in index.links(step):
