@@ -43,20 +43,20 @@ def run(_: Options) -> None:
 
     reports = list(ReportIndex(REPORTS).reports.values())
     results = detector_results(reports)
-    plot = Path(PAGE).with_suffix(".svg")
+    page, plot = Path(PAGE), Path(PAGE).with_suffix(".svg")
     text = f"## Detectors\n\n![Token F2 against words per second, one panel per gold set]({plot.name})\n\n"
     text += detector_table(results)
-    shares = masked_share_table(reports)
-    if shares:
+    if shares := masked_share_table(reports):
         text += f"\n\n## Share of words masked\n\nThe first rows are the paper's Table 2.\n\n{shares}"
-    document = _document(text)
-    with atomic_writer(plot) as stream:
-        stream.write(detector_plot(results))
-    with atomic_writer(PAGE) as stream:
-        stream.write(document)
-    gold_sets = len({result.gold_set for result in results})
-    techniques = len({result.technique for result in results})
-    print(f"{techniques} techniques on {gold_sets} gold sets: tables in {PAGE}, plot in {plot}")
+    present = page.read_text(encoding="utf-8") if page.exists() else f"{BEGIN}\n{END}\n"
+    document = between(present, BEGIN, END, text)
+    if document is None:
+        raise CorpusError(f"{PAGE!r} has no place for the tables; put the lines '{BEGIN}' and '{END}' into it")
+    for path, content in ((plot, detector_plot(results)), (page, document)):
+        with atomic_writer(path) as stream:
+            stream.write(content)
+    counts = len({result.technique for result in results}), len({result.gold_set for result in results})
+    print(f"{counts[0]} techniques on {counts[1]} gold sets: tables in {PAGE}, plot in {plot}")
 
 
 def between(page: str, begin: str, end: str, text: str) -> str | None:
@@ -65,18 +65,6 @@ def between(page: str, begin: str, end: str, text: str) -> str | None:
         return None
     before, _, rest = page.partition(begin)
     return f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}"
-
-
-def _document(text: str) -> str:
-    """The page's text with new tables between the two marks; a new page has nothing else."""
-    if not Path(PAGE).exists():
-        return f"{BEGIN}\n\n{text}\n\n{END}\n"
-    found = between(Path(PAGE).read_text(encoding="utf-8"), BEGIN, END, text)
-    if found is None:
-        raise CorpusError(
-            f"{PAGE!r} is there already and has no place for the tables; put the lines '{BEGIN}' and '{END}' into it"
-        )
-    return found
 
 
 COMMAND = Command(Options, run)

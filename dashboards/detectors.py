@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +16,12 @@ from tasks.results.titles import technique_name
 
 STAGE = "evaluate_masking"
 _TECHNIQUES = ("allow_list", "vocabulary_threshold", "entity_tagger")
-_PAPER = {"Fisher": ("12.5", "1.3", "1.7"), "Reddit": ("22.7", "11.9", "4.2"), "WSJ": ("30.4", "11.2", "9.1")}
-"""Share of tokens masked, in per cent: Table 2 of Vats et al. (2023)."""
+_PAPER = {
+    "Fisher": ("12.5 %", "1.3 %", "1.7 %"),
+    "Reddit": ("22.7 %", "11.9 %", "4.2 %"),
+    "WSJ": ("30.4 %", "11.2 %", "9.1 %"),
+}
+"""Share of tokens masked: Table 2 of Vats et al. (2023)."""
 
 _LEGEND = (
     "Token F2 counts words, with its {level} interval in brackets; *in scope* leaves out masked words of classes that "
@@ -73,33 +78,24 @@ def detector_results(reports: Iterable[Mapping[str, Any]]) -> list[DetectorResul
         raise CorpusError(
             "the reports hold no evaluation of masking; write some with 'palimpsest evaluate-masking --report FILE'"
         )
-    signatures = {report["measured"]["signature"] for report in found}
+    signatures = sorted({report["measured"]["signature"] for report in found})
     if len(signatures) > 1:
         raise CorpusError(
-            f"the evaluations of masking follow different protocols ({', '.join(sorted(signatures))}); run them again"
+            f"the evaluations of masking follow different protocols ({', '.join(signatures)}); run them again"
         )
-    names = Counter((_name(report), report["measured"]["gold_set"]) for report in found)
-    shared = {name for (name, _), count in names.items() if count > 1}
-    results = [_result(report, with_model=_name(report) in shared) for report in found]
+    named = Counter((report["measured"]["technique"], report["measured"]["gold_set"]) for report in found)
+    several = {technique for (technique, _), count in named.items() if count > 1}
+    results = []
+    for report in found:
+        measured, technique = report["measured"], report["measured"]["technique"]
+        model = f" ({_model(report['parameters']['technique'])})" if technique in several else ""
+        machine = f"{report['environment']['processor']}, {measured['threads']} thread{'s' * (measured['threads'] > 1)}"
+        name, f2 = technique_name(technique) + model, estimate([measured["token"]], "f2")
+        results.append(DetectorResult(name, str(measured["gold_set"]), f2, machine, measured))
     for (name, gold_set), count in Counter((result.technique, result.gold_set) for result in results).items():
         if count > 1:
             raise CorpusError(f"the reports hold {count} evaluations of {name!r} on {gold_set!r}; keep one of them")
     return sorted(results, key=lambda each: (each.gold_set, -(each.f2.value if each.f2 else 0.0), each.technique))
-
-
-def _name(report: Mapping[str, Any]) -> str:
-    return technique_name(report["measured"]["technique"])
-
-
-def _result(report: Mapping[str, Any], *, with_model: bool) -> DetectorResult:
-    measured, name = report["measured"], _name(report)
-    return DetectorResult(
-        name + (f" ({_model(report['parameters']['technique'])})" if with_model else ""),
-        str(measured["gold_set"]),
-        estimate([measured["token"]], "f2"),
-        f"{report['environment']['processor']}, {measured['threads']} thread{'s' * (measured['threads'] > 1)}",
-        measured,
-    )
 
 
 def _model(settings: Mapping[str, Any]) -> str:
@@ -119,13 +115,23 @@ def _model(settings: Mapping[str, Any]) -> str:
 def detector_grids(results: Sequence[DetectorResult], *, bold: bool = False) -> list[Grid]:
     """One table per gold set, with its name and size as caption; results are sorted, the best of each first."""
     grids = []
-    for gold_set in dict.fromkeys(result.gold_set for result in results):
-        mine = [result for result in results if result.gold_set == gold_set]
+    for gold_set, found in groupby(results, key=lambda result: result.gold_set):
+        mine = list(found)
         first = mine[0].measured
         size = f"{first['lines']:,} lines, {first['words']:,} words, {first['private_words']:,} of them private"
         rows = [_row(result, bold=bold and result.f2 == mine[0].f2) for result in mine]
         grids.append(plain_grid(f"{gold_set}: {size}", ["technique", *_COLUMNS], rows))
     return grids
+
+
+def _row(result: DetectorResult, *, bold: bool) -> list[str]:
+    values = {title: at_path(result.measured, field.split(".")) for title, (field, _) in _COLUMNS.items()}
+    texts = [ABSENT if value is None else _COLUMNS[title][1](value) for title, value in values.items()]
+    if bold and result.f2 is not None:
+        texts[0] = f"**{texts[0]}**"
+    if result.measured["token"]["f2_ci"]:
+        texts[0] += " [{:.3f}, {:.3f}]".format(*result.measured["token"]["f2_ci"])
+    return [result.technique, *texts]
 
 
 def detector_table(results: Sequence[DetectorResult]) -> str:
@@ -138,30 +144,18 @@ def detector_table(results: Sequence[DetectorResult]) -> str:
         of_splits = f" (split: {', '.join(splits)})" if splits else ""
         parts.append(f"### {gold_set}\n\n{size}{of_splits}.\n\n{markdown(grid)}")
     machines = "; ".join(dict.fromkeys(result.machine for result in results))
-    parts += [_legend(results), f"Protocol: `{results[0].measured['signature']}`. Machine: {machines}."]
-    return "\n\n".join(parts)
+    protocol = f"Protocol: `{results[0].measured['signature']}`. Machine: {machines}."
+    return "\n\n".join([*parts, _legend(results), protocol])
 
 
 def _legend(results: Sequence[DetectorResult]) -> str:
-    return _LEGEND.format(
-        level=" or ".join(dict.fromkeys(f"{100 * result.measured['confidence']:g} %" for result in results))
-    )
+    levels = dict.fromkeys(f"{100 * result.measured['confidence']:g} %" for result in results)
+    return _LEGEND.format(level=" or ".join(levels))
 
 
 def detector_legend(results: Sequence[DetectorResult]) -> str:
     """The legend of the columns, without markup."""
-    said = _legend(results).replace("*", "").replace("`", "")
-    return said.replace("; the best F2 of each gold set is bold", "")
-
-
-def _row(result: DetectorResult, *, bold: bool) -> list[str]:
-    values = {title: at_path(result.measured, field.split(".")) for title, (field, _) in _COLUMNS.items()}
-    texts = [ABSENT if value is None else _COLUMNS[title][1](value) for title, value in values.items()]
-    if bold and result.f2 is not None:
-        texts[0] = f"**{texts[0]}**"
-    if result.measured["token"]["f2_ci"]:
-        texts[0] += " [{:.3f}, {:.3f}]".format(*result.measured["token"]["f2_ci"])
-    return [result.technique, *texts]
+    return _legend(results).replace("*", "").replace("`", "")
 
 
 def detector_plot(results: Sequence[DetectorResult]) -> str:
@@ -180,19 +174,16 @@ def masked_share_table(reports: Iterable[Mapping[str, Any]]) -> str | None:
 
     ``reports`` may include those of other stages; only those of ``mask`` with a dataset are read.
     """
-    shares: dict[str, dict[str, float | None]] = {}
+    shares: dict[str, dict[str, str]] = {}
     for report in reports:
-        cell = report["cell"]
-        if report["stage"] == "mask" and cell.get("dataset") and cell.get("technique"):
-            shares.setdefault(cell["dataset"], {})[cell["technique"]] = report["measured"]["masked_fraction"]
+        dataset, technique = (report["cell"].get(name) for name in ("dataset", "technique"))
+        if report["stage"] == "mask" and dataset and technique:
+            share = report["measured"]["masked_fraction"]
+            shares.setdefault(dataset, {})[technique] = ABSENT if share is None else f"{100 * share:.1f} %"
     if not shares:
         return None
     techniques = list(dict.fromkeys([*_TECHNIQUES, *sorted(name for row in shares.values() for name in row)]))
-    rows = [
-        [f"{corpus} (paper)", *(f"{share} %" for share in printed), *[ABSENT] * (len(techniques) - len(printed))]
-        for corpus, printed in _PAPER.items()
-    ]
-    for corpus, row in sorted(shares.items()):
-        found = [row.get(technique) for technique in techniques]
-        rows.append([corpus, *(ABSENT if share is None else f"{100 * share:.1f} %" for share in found)])
+    printed = {f"{name} (paper)": dict(zip(_TECHNIQUES, row, strict=True)) for name, row in _PAPER.items()}
+    lines = (printed | dict(sorted(shares.items()))).items()
+    rows = [[corpus, *(row.get(technique, ABSENT) for technique in techniques)] for corpus, row in lines]
     return markdown(plain_grid("", ["corpus", *map(technique_name, techniques)], rows))

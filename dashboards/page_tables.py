@@ -1,8 +1,9 @@
 """The page's tables of several measures: leakage, fills, speech, and made-up examples."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
+from statistics import fmean
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -68,18 +69,15 @@ def fill_grid(table: Table) -> Grid:
         "restoration_rate": "Exact matches, %",
         "restoration_by_frequency": "Exact matches by frequency, %",
     }
-    rows = []
-    for one in table.conditions():
-        if one.line.group in ("fill", "control") and measure("markers").estimate(one.rows) is not None:
-            rows.append(
-                [one.label, *(_number(name, one.rows, ".2f" if measure(name).share else ",.0f") for name in columns)]
-            )
+    fills = [one for one in table.conditions() if one.line.group in ("fill", "control")]
+    rows = [[one.label, *_numbers(columns, one.rows)] for one in fills if measure("markers").estimate(one.rows)]
     return plain_grid("Fills in numbers", ["Fill", *columns.values()], rows)
 
 
-def _number(name: str, rows: Sequence[Row], form: str) -> str:
-    number = measure(name).estimate(rows)
-    return ABSENT if number is None else format(number.value, form)
+def _numbers(names: Iterable[str], rows: Sequence[Row]) -> list[str]:
+    """The numbers of measures, without intervals."""
+    found = ((measure(name).estimate(rows), measure(name).digits) for name in names)
+    return [ABSENT if number is None else f"{number.value:,.{digits}f}" for number, digits in found]
 
 
 def systems_grid(table: Table, index: ReportIndex) -> Grid:
@@ -94,13 +92,13 @@ def systems_grid(table: Table, index: ReportIndex) -> Grid:
     }
     rows = []
     for one in table.conditions(alone=True, by_line=True):
-        if one.rows[0].get("wer") is None:
-            continue
-        names = [word_error_report(summarised_cell(row)).with_suffix("").as_posix() for row in one.rows]
-        measured = [index.reports[name]["measured"] for name in names if name in index.reports]
-        factors = [each["real_time_factor"] for each in measured if each.get("real_time_factor") is not None]
-        texts = [_number(name, one.rows, f",.{measure(name).digits}f") for name in columns]
-        rows.append([one.label, *texts, f"{sum(factors) / len(factors):.3f}" if factors else ABSENT])
+        if one.rows[0].get("wer") is not None:
+            names = [word_error_report(summarised_cell(row)).with_suffix("").as_posix() for row in one.rows]
+            speeds = [
+                index.reports[name]["measured"].get("real_time_factor") for name in names if name in index.reports
+            ]
+            known = [speed for speed in speeds if speed is not None]
+            rows.append([one.label, *_numbers(columns, one.rows), f"{fmean(known):.3f}" if known else ABSENT])
     caption = f"Errors by kind, weights, and seconds of search per second of {table.kind_of_speech}"
     return plain_grid(caption, ["Language model", *columns.values(), "Real-time factor"], rows)
 
@@ -114,33 +112,30 @@ def examples_of(dataset: str, index: ReportIndex) -> dict[str, list[Grid]]:
     reports = [each for each in reports if each["cell"]["dataset"] == dataset]
     # Fillers of all techniques before those that are tuned on the text of one.
     reports.sort(key=lambda report: report["cell"]["technique"] is not None)
-    raw: dict[str, list[str]] = {}
-    entries: dict[str, list[Mapping[str, Any]]] = {}
+    found: dict[str, list[Grid]] = {}
     for report in reports:
-        for entry in report["measured"]["by_technique"]:
-            raw.setdefault(entry["technique"], report["measured"]["raw"])
-            entries.setdefault(entry["technique"], []).append(entry)
-    return {
-        technique: [
-            _sentence(place, text, technique_name(technique), entries[technique], several=len(reports) > 1)
-            for place, text in enumerate(texts)
-        ]
-        for technique, texts in raw.items()
-    }
+        for technique in (entry["technique"] for entry in report["measured"]["by_technique"]):
+            if technique not in found:
+                found[technique] = [
+                    _sentence(place, raw, technique, reports) for place, raw in enumerate(report["measured"]["raw"])
+                ]
+    return found
 
 
-def _sentence(place: int, raw: str, technique: str, entries: Sequence[Mapping[str, Any]], *, several: bool) -> Grid:
+def _sentence(place: int, raw: str, technique: str, reports: Sequence[Mapping[str, Any]]) -> Grid:
     """One sentence, raw, masked and filled; a control is the same for every filler, and has one row."""
-    masked = MARKER_PATTERN.sub(r"<mark>\g<0></mark>", str(escape(entries[0]["masked"][place])))
-    forms: dict[str, str] = {"raw": raw, "masked": Markup(masked)}
+    forms: dict[str, str] = {"raw": raw}
     controls: dict[str, str] = {}
-    for entry in entries:
-        for fill in entry["filled"]:
-            kind = controls if fill["filler"] is None else forms
-            label = cell_label(fill["method"], fill["filler"] if several else None)
-            kind.setdefault(label, _filled(entry["masked"][place], fill["lines"][place]))
-    rows = list({**forms, **controls}.items())
-    return plain_grid(f"Sentence {place + 1}, {technique}", ["", *words("")], rows, kind="plain text examples")
+    for entry in (each for report in reports for each in report["measured"]["by_technique"]):
+        if entry["technique"] == technique:
+            masked = entry["masked"][place]
+            forms.setdefault("masked", Markup(MARKER_PATTERN.sub(r"<mark>\g<0></mark>", str(escape(masked)))))
+            for fill in entry["filled"]:
+                label = cell_label(fill["method"], fill["filler"] if len(reports) > 1 else None)
+                kind = controls if fill["filler"] is None else forms
+                kind.setdefault(label, _filled(masked, fill["lines"][place]))
+    title = f"Sentence {place + 1}, {technique_name(technique)}"
+    return plain_grid(title, ["", *words("")], list({**forms, **controls}.items()), kind="plain text examples")
 
 
 def _filled(masked: str, filled: str) -> Markup:

@@ -54,16 +54,24 @@ def models(index: ReportIndex) -> Grid:
     """Every model of the run, under its real name."""
     found = []
     for name, report in index.reports.items():
-        settings, measured = dict(flat(report["parameters"])), report["measured"]
+        settings, measured, cell = dict(flat(report["parameters"])), report["measured"], report["cell"]
         if report["stage"] == "train_filler":
-            steps, note = settings.get("train_head.steps"), "as it is"
-            if steps:
+            note = "as it is"
+            if steps := settings.get("train_head.steps"):
                 note = f"its masked-LM head was trained here in {steps:,} steps on the generic corpus"
             if measured.get("valid_perplexity") is not None:
                 note += f"; perplexity of masked generic words {measured['valid_perplexity']:.1f}"
             found.append((f"filler {name.rpartition('/')[2]}", str(settings.get("model")), note))
         elif report["stage"] == "tune_filler":
-            found.append(_tuned_filler(report))
+            text = "of the filled corpus" if settings.get("text") == "filled" else "without markers"
+            note = (
+                f"fine-tuned here in {measured['steps']:,} steps on {measured['training_sentences']:,} sentences {text}"
+            )
+            if measured.get("held_out_perplexity") is not None:
+                before, after = measured["base_held_out_perplexity"], measured["held_out_perplexity"]
+                note += f"; perplexity of held-out unmasked words {before:.1f} before, {after:.1f} after"
+            place = ", ".join(technique_name(str(cell[dimension])) for dimension in ("dataset", "technique"))
+            found.append((f"filler {cell['filler']} ({place})", str(settings.get("base")), note))
         elif report["stage"] == "mask" and "tagger.model" in settings:
             model = f"{settings['tagger.kind']}: {settings['tagger.model']}"
             found.append(("entity tagger", model, "named-entity recogniser, not fine-tuned"))
@@ -76,17 +84,6 @@ def models(index: ReportIndex) -> Grid:
             found.append(("language model", ", ".join(["word-level Transformer", *parts]), note))
     rows = [(role, _code(model), note) for role, model, note in dict.fromkeys(found)]
     return plain_grid("Models, by their real names", ["Role", *words("Model", "Note")], rows, kind="plain text")
-
-
-def _tuned_filler(report: Mapping[str, Any]) -> tuple[str, str, str]:
-    cell, measured, settings = report["cell"], report["measured"], report["parameters"]
-    text = "of the filled corpus" if settings.get("text") == "filled" else "without markers"
-    note = f"fine-tuned here in {measured['steps']:,} steps on {measured['training_sentences']:,} sentences {text}"
-    if measured.get("held_out_perplexity") is not None:
-        before, after = measured["base_held_out_perplexity"], measured["held_out_perplexity"]
-        note += f"; perplexity of held-out unmasked words {before:.1f} before, {after:.1f} after"
-    place = ", ".join(str(cell[dimension]).replace("_", " ") for dimension in ("dataset", "technique"))
-    return f"filler {cell['filler']} ({place})", str(settings.get("base")), note
 
 
 def settings_of_stages(rows: Sequence[Mapping[str, Any]], index: ReportIndex, stage: str) -> Grid:
@@ -108,28 +105,22 @@ def origins(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> Grid:
     """The origin of each number: key, command, commit, and the hashes of its inputs."""
     found = []
     for row in rows:
+        cell = summarised_cell(row)
         evaluation, training = (
-            index.reports.get(path_of(summarised_cell(row)).with_suffix("").as_posix(), {})
-            for path_of in (evaluation_report, training_report)
+            index.reports.get(path.with_suffix("").as_posix(), {"code": {"commit": None}, "inputs": {}, "outputs": {}})
+            for path in (evaluation_report(cell), training_report(cell))
         )
-        code = evaluation.get("code", {})
-        commit = f"{code['commit'][:8]}{'*' if code['dirty'] else ''}" if code.get("commit") else ABSENT
+        code, inputs = evaluation["code"], training["inputs"].items()
         texts = [
-            digest
-            for path, digest in training.get("inputs", {}).items()
+            digest[:_HASH_DIGITS]
+            for path, digest in inputs
             if path.endswith(".txt") and not path.endswith(("valid.txt", "vocabulary.txt"))
         ]
-        made = list(training.get("outputs", {}).values())
-        found.append(
-            [
-                _code(summarised_cell(row).path),
-                _code(row["key"].rpartition("#")[2]),
-                f"{row['perplexity']:.2f}" if row["perplexity"] is not None else ABSENT,
-                _code(row["command"]),
-                _code(commit),
-                *(_code(digests[0][:_HASH_DIGITS] if digests else ABSENT) for digests in (texts, made)),
-            ]
-        )
+        made = [digest[:_HASH_DIGITS] for digest in training["outputs"].values()]
+        commit = f"{code['commit'][:8]}{'*' if code['dirty'] else ''}" if code["commit"] else ABSENT
+        perplexity = ABSENT if row["perplexity"] is None else f"{row['perplexity']:.2f}"
+        start = [_code(cell.path), _code(row["key"].rpartition("#")[2]), perplexity]
+        found.append([*start, *map(_code, (row["command"], commit, *(texts or [ABSENT])[:1], *(made or [ABSENT])[:1]))])
     star = "; a star: the checkout had uncommitted changes" if commits(index) else ""
     headings = ["Cell", "Key #", "Perplexity", *words("Command"), "Commit", "Training text", "Model"]
     return plain_grid(f"First digits of keyed hashes{star}", headings, found, kind="plain text")

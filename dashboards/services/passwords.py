@@ -10,13 +10,14 @@ import secrets
 from pathlib import Path
 
 from dashboards.services.running_service import running_services
-from dashboards.services.service import MLFLOW_USER, MLFLOW_USERS, STATE_FOLDER, is_at
+from dashboards.services.service import KINDS, MLFLOW_USER, MLFLOW_USERS, STATE_FOLDER, is_at
 from tasks.files.atomic_file import atomic_writer, make_folder
 
 FILE = STATE_FOLDER / "passwords"
 PREFECT = "PREFECT_API_AUTH_STRING"
 """Client's variable with Prefect's ``USER:PASSWORD``."""
 MLFLOW, _MLFLOW_USER = "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_USERNAME"
+_VARIABLES = {"prefect": (PREFECT,), "mlflow": (_MLFLOW_USER, MLFLOW)}
 
 
 def new_password() -> str:
@@ -27,7 +28,7 @@ def new_password() -> str:
 def make_passwords(folder: Path) -> dict[str, str]:
     """The variables of the file, which is made if it is missing."""
     found = _read(folder)
-    if found.keys() != {PREFECT, MLFLOW, _MLFLOW_USER}:
+    if not found:
         make_folder(folder / STATE_FOLDER, private=True)
         (folder / MLFLOW_USERS).unlink(missing_ok=True)
         found = {PREFECT: f"palimpsest:{new_password()}", _MLFLOW_USER: MLFLOW_USER, MLFLOW: new_password()}
@@ -42,18 +43,14 @@ def hand_over_passwords(folder: Path) -> None:
     A password goes only to the address of a running service: another program may use the port of a stopped one. The
     user's own variables stay.
     """
-    found, running = _read(folder), running_services(folder)
-    for name, address, variables in (
-        ("prefect", "PREFECT_API_URL", [PREFECT]),
-        ("mlflow", "MLFLOW_TRACKING_URI", [_MLFLOW_USER, MLFLOW]),
-    ):
-        if name in running and is_at(os.environ.get(address, ""), running[name].port):
-            for variable in found.keys() & variables:
+    found = _read(folder)
+    for name, service in running_services(folder).items():
+        if is_at(os.environ.get(KINDS[name].client, ""), service.port):
+            for variable in found.keys() & _VARIABLES[name]:
                 os.environ.setdefault(variable, found[variable])
 
 
 def _read(folder: Path) -> dict[str, str]:
-    if not (folder / FILE).exists():
-        return {}
-    lines = (folder / FILE).read_text(encoding="utf-8").splitlines()
-    return dict(line.split("=", 1) for line in lines if "=" in line)
+    path = folder / FILE
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return dict(line.split("=", 1) for line in lines)

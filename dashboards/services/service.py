@@ -1,6 +1,5 @@
-"""The services: title, port and health path of each in a table, and the command and environment that start it."""
+"""The services: a row for each with its port and health path, and the command and environment that start it."""
 
-import http.client
 import os
 import secrets
 import socket
@@ -11,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import psutil
+
 from tasks.errors import ParameterError
-from tasks.files.atomic_file import make_folder
 
 HOST = "127.0.0.1"
 """The interface that services listen on."""
@@ -28,11 +28,13 @@ class Kind(NamedTuple):
     """Path that answers with status 200 when the service is ready."""
     variable: str
     """Environment variable that chooses another port."""
+    client: str
+    """Environment variable from which clients have the address."""
 
 
 KINDS = {
-    "prefect": Kind("Prefect", 4200, "/api/health", "PALIMPSEST_PREFECT_PORT"),
-    "mlflow": Kind("MLflow", 5000, "/health", "PALIMPSEST_MLFLOW_PORT"),
+    "prefect": Kind("Prefect", 4200, "/api/health", "PALIMPSEST_PREFECT_PORT", "PREFECT_API_URL"),
+    "mlflow": Kind("MLflow", 5000, "/health", "PALIMPSEST_MLFLOW_PORT", "MLFLOW_TRACKING_URI"),
 }
 """Services in the order in which they start."""
 TITLES = {name: kind.title for name, kind in KINDS.items()}
@@ -47,14 +49,14 @@ _PYTHON = (sys.executable, "-P", "-m")
 
 @dataclass(frozen=True)
 class Service:
-    """One server, not started yet."""
+    """A server, with its processes if it runs."""
 
     name: str
-    """``prefect`` or ``mlflow``."""
     port: int
-    program: Sequence[str]
+    program: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     """Additions to the environment of this process."""
+    processes: list[psutil.Process] = field(default_factory=list)
 
     @property
     def address(self) -> str:
@@ -86,62 +88,50 @@ def prefect_service(port: int, password: str) -> Service:
         # By default it writes the pages into the environment, which may belong to another user.
         "PREFECT_SERVER_UI_STATIC_DIRECTORY": f"{os.environ.get('PREFECT_HOME', Path.home() / '.prefect')}/ui",
     }
-    return Service(
-        "prefect",
-        port,
-        [*_PYTHON, "prefect", "server", "start", "--host", HOST, "--port", str(port)],
-        {
-            # With --port alone the interface would look for the API at 4200.
-            "PREFECT_SERVER_API_HOST": HOST,
-            "PREFECT_SERVER_API_PORT": str(port),
-            "PREFECT_API_URL": f"http://{HOST}:{port}/api",
-            **closed_prefect(port, password),
-            **{name: os.environ.get(name, value) for name, value in usual.items()},
-        },
-    )
+    environment = {
+        # With --port alone the interface would look for the API at 4200.
+        "PREFECT_SERVER_API_HOST": HOST,
+        "PREFECT_SERVER_API_PORT": str(port),
+        "PREFECT_API_URL": f"http://{HOST}:{port}/api",
+        **closed_prefect(port, password),
+        **{name: os.environ.get(name, value) for name, value in usual.items()},
+    }
+    program = [*_PYTHON, "prefect", "server", "start", "--host", HOST, "--port", str(port)]
+    return Service("prefect", port, program, environment)
 
 
 def mlflow_service(port: int, store: str, folder: Path, password: str) -> Service:
-    """MLflow's server with the store that the stages write to.
+    """MLflow's server with the store that the stages write to; the folder of state exists.
 
     ``store`` is passed by environment, since it may have a password. Files of runs go to the folder that a client
     without a server uses, so that both can be used in turn.
     """
-    make_folder(folder / STATE_FOLDER, private=True)
     configuration = (folder / STATE_FOLDER / "mlflow_users.ini").absolute()
-    configuration.write_text(
-        f"[mlflow]\ndefault_permission = READ\ndatabase_uri = sqlite:///{(folder / MLFLOW_USERS).absolute()}\n",
-        encoding="utf-8",
-    )
+    users = f"database_uri = sqlite:///{(folder / MLFLOW_USERS).absolute()}"
+    configuration.write_text(f"[mlflow]\ndefault_permission = READ\n{users}\n", encoding="utf-8")
+    environment = {
+        "MLFLOW_AUTH_CONFIG_PATH": str(configuration),
+        "MLFLOW_AUTH_ADMIN_USERNAME": MLFLOW_USER,
+        "MLFLOW_AUTH_ADMIN_PASSWORD": password,
+        "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_urlsafe(),
+        "MLFLOW_BACKEND_STORE_URI": store,
+        "MLFLOW_DEFAULT_ARTIFACT_ROOT": str(folder.absolute() / "mlruns"),
+        # Otherwise the server has workers for jobs of its own, in 2 GB of memory.
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+    }
     server = ["mlflow", "server", "--app-name", "basic-auth", "--host", HOST, "--port", str(port)]
-    return Service(
-        "mlflow",
-        port,
-        [*_PYTHON, *server, "--workers", "1", "--no-serve-artifacts"],
-        {
-            "MLFLOW_AUTH_CONFIG_PATH": str(configuration),
-            "MLFLOW_AUTH_ADMIN_USERNAME": MLFLOW_USER,
-            "MLFLOW_AUTH_ADMIN_PASSWORD": password,
-            "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_urlsafe(),
-            "MLFLOW_BACKEND_STORE_URI": store,
-            "MLFLOW_DEFAULT_ARTIFACT_ROOT": str(folder.absolute() / "mlruns"),
-            # Otherwise the server has workers for jobs of its own, in 2 GB of memory.
-            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-            "MLFLOW_DISABLE_TELEMETRY": "true",
-        },
-    )
+    return Service("mlflow", port, [*_PYTHON, *server, "--workers", "1", "--no-serve-artifacts"], environment)
 
 
 def answers(port: int, path: str) -> bool:
     """Whether a server on this port of the loopback interface answers with status 200."""
-    connection = http.client.HTTPConnection(HOST, port, timeout=5)
+    import httpx
+
     try:
-        connection.request("GET", path)
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
+        return httpx.get(f"http://{HOST}:{port}{path}", timeout=5, trust_env=False).status_code == 200
+    except httpx.HTTPError:
         return False
-    finally:
-        connection.close()
 
 
 def free_port() -> int:
@@ -159,8 +149,6 @@ def ports_by_setting() -> dict[str, int]:
         if not (text.isascii() and text.isdigit() and 1024 <= int(text) <= 65535):
             raise ParameterError(f"{kind.variable}={text!r} is no port; give a number from 1024 to 65535")
         ports[name] = int(text)
-    if ports["prefect"] == ports["mlflow"]:
-        raise ParameterError(f"both services would have port {ports['mlflow']}; set {KINDS['mlflow'].variable}")
     return ports
 
 

@@ -26,6 +26,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dashboards.services.service import (
+    KINDS,
     TITLES,
     Service,
     is_at,
@@ -51,7 +52,7 @@ class ServicesOptions(Options):
     @property
     def names(self) -> list[str]:
         """The named services, or all, in the order in which they start."""
-        return [name for name in TITLES if not self.services or name in self.services]
+        return [name for name in KINDS if not self.services or name in self.services]
 
 
 def run(options: ServicesOptions) -> None:
@@ -91,18 +92,15 @@ def table(folder: Path, tracking: TrackingSettings) -> list[Service]:
 
 
 def users_servers(tracking: TrackingSettings) -> dict[str, str]:
-    """Servers in the user's settings, without passwords: they replace ours.
-
-    An address with the port of our service is not the user's, except for an MLflow without a configured database.
-    """
+    """Servers in the user's settings, without passwords: they replace ours, unless they have the port of ours."""
     from tasks.results.tracking.tracking_store import shown_uri, tracking_uri
 
-    addresses = {"prefect": os.environ.get("PREFECT_API_URL", ""), "mlflow": tracking_uri(tracking)}
-    ports, has_database = ports_by_setting(), {"prefect": True, "mlflow": not is_server(tracking.uri)}
+    addresses = {"prefect": os.environ.get(KINDS["prefect"].client, ""), "mlflow": tracking_uri(tracking)}
+    ports = ports_by_setting()
     return {
         name: shown_uri(address)
         for name, address in addresses.items()
-        if is_server(address) and not (has_database[name] and is_at(address, ports[name]))
+        if is_server(address) and not is_at(address, ports[name])
     }
 
 

@@ -169,7 +169,7 @@ def attack_checks(cell: FilledCell, row: Row, at_most: Mapping[str, float]) -> I
             _figure(each, row),
             "" if chance is None else _shown(each, chance),
             "" if limit is None else f"at most {_shown(each, limit)} (upper end{_of_rung(each.name)})",
-            None if limit is None else meets([row], {each.name: limit}) == "yes",
+            None if limit is None else meets([row], {each.name: limit}),
             signal([row], each.name) if each.name in _READ and row[each.name] is not None else "",
             "Release another cell: results/summary.md compares them."
             if row[each.name] is not None

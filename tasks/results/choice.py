@@ -54,7 +54,7 @@ class Choice:
     def _passes(self, condition: Condition) -> bool:
         rows = self.rows(condition)
         limits = {"unmasked_direct": self.limits.unmasked_direct, **self.limits.at_most}
-        return all(row.get("attackers") for row in rows) and meets(rows, limits) == "yes"
+        return all(row.get("attackers") for row in rows) and meets(rows, limits)
 
     def cell(self, condition: Condition) -> Cell:
         """The condition's cell with its first seed."""
@@ -92,7 +92,7 @@ class Choice:
         technique = max(dict.fromkeys(str(each.technique) for each in self.candidates), key=order)
         mine = [each for each in self.candidates if each.technique == technique]
         attacked = [each for each in mine if any(row.get("attackers") for row in self.rows(each))]
-        within = [each for each in attacked if meets(self.rows(each), self.limits.at_most) == "yes"]
+        within = [each for each in attacked if meets(self.rows(each), self.limits.at_most)]
         return within or attacked or mine
 
     def ranked(self, conditions: Sequence[Condition], *, known: bool) -> list[Condition]:

@@ -59,8 +59,6 @@ class GridRow:
     entries: Sequence[Entry]
     group: str = ""
     """Group of the line; lines of one group are adjacent. On the page, its class in the style sheet."""
-    tag: str = ""
-    """A word after the label."""
 
 
 @dataclass(frozen=True, slots=True)

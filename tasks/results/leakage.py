@@ -1,8 +1,9 @@
 """Leakage of each cell as a table, and conditions within the limits on leakage."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from tasks.errors import ParameterError
 from tasks.results.grid import Entry, Grid, GridRow, Heading
@@ -11,9 +12,6 @@ from tasks.results.measures import leakage, leaks
 from tasks.results.summary.estimate import estimate
 from tasks.results.tables import Table, TechniqueLine, number_entry
 from tasks.spelling import nearest
-
-Meets = Literal["yes", "no", "open", "unknown"]
-"""Whether numbers stay below a limit; ``open``: the interval includes it; ``unknown``: no attack was run."""
 
 
 def leak_grid(table: Table) -> Grid | None:
@@ -84,16 +82,10 @@ def limits_of(given: Sequence[str]) -> dict[str, float]:
     return found
 
 
-def meets(rows: Sequence[Row], limits: Mapping[str, float]) -> Meets:
-    """Whether a condition stays within all limits, by the upper ends of its intervals."""
-    answers = {_meets(rows, name, limit) for name, limit in limits.items()}
-    order: tuple[Meets, ...] = ("no", "unknown", "open")
-    return next((answer for answer in order if answer in answers), "yes")
-
-
-def _meets(rows: Sequence[Row], name: str, limit: float) -> Meets:
-    number = estimate(rows, name)
-    if number is None:
-        return "unknown"
-    low, high = (end if end is not None else number.value for end in (number.low, number.high))
-    return "yes" if high <= limit else "no" if low > limit else "open"
+def meets(rows: Sequence[Row], limits: Mapping[str, float]) -> bool:
+    """Whether a condition has all figures with limits, and the upper ends of their intervals are within these."""
+    ends = {}
+    for name in limits:
+        number = estimate(rows, name)
+        ends[name] = math.inf if number is None else number.value if number.high is None else number.high
+    return all(ends[name] <= limit for name, limit in limits.items())

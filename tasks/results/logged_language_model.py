@@ -5,10 +5,7 @@ Registered models name this module, so it must not move.
 """
 
 import math
-import os
-import tempfile
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,46 +21,29 @@ class LoggedLanguageModel:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
-    def predict(
-        self, model_input: "pandas.DataFrame | Iterable[str]", params: dict[str, Any] | None = None
-    ) -> "pandas.DataFrame":
+    def predict(self, model_input: "pandas.DataFrame", params: dict[str, Any] | None = None) -> "pandas.DataFrame":
         """One row for each sentence, in order, as a data frame.
 
         ``log_probability`` in nats over its normalised words and its end; ``targets``, how many these are;
         ``perplexity``, ``exp(-log_probability / targets)``. A sentence without a word has no targets and no numbers.
-        ``model_input``: a list of strings, or a table of one column.
+        ``model_input``: a table of one column, which MLflow makes of a list of strings.
         """
         import numpy as np
         import pandas
 
-        from tasks.language_model.evaluation.reference_text import read_reference_text
+        from tasks.language_model.evaluation.reference_text import reference_text_of
         from tasks.language_model.opening import open_language_model
 
-        sentences = [" ".join(str(sentence).split()) for sentence in _strings(model_input)]
+        sentences = [" ".join(str(sentence).split()) for sentence in model_input.iloc[:, 0]]
         sums, targets = np.full(len(sentences), math.nan), np.zeros(len(sentences), dtype=np.int64)
         if any(sentences):
-            with tempfile.TemporaryDirectory(prefix="palimpsest-") as folder:
-                path = Path(folder, "sentences.txt")
-                with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as stream:
-                    stream.writelines(f"{sentence}\n" for sentence in sentences)
-                text = read_reference_text(path, {})
-                if text.sentences:
-                    scores, _ = open_language_model(self.folder).score_text(path)
-                    places = text.lines - 1
-                    sums[places] = np.bincount(text.sentence, weights=scores.log_probability, minlength=text.sentences)
-                    targets[places] = np.bincount(text.sentence, minlength=text.sentences)
+            text = reference_text_of(sentences, "the sentences")
+            scores, _ = open_language_model(self.folder).score_text(sentences)
+            places = text.lines - 1
+            sums[places] = np.bincount(text.sentence, weights=scores.log_probability, minlength=text.sentences)
+            targets[places] = np.bincount(text.sentence, minlength=text.sentences)
         perplexity = np.exp(-sums / np.maximum(targets, 1))
         return pandas.DataFrame({"log_probability": sums, "targets": targets, "perplexity": perplexity})
-
-
-def _strings(model_input: "pandas.DataFrame | Iterable[str]") -> Iterable[Any]:
-    """The sentences in MLflow's input."""
-    if isinstance(model_input, str):
-        return [model_input]
-    if hasattr(model_input, "iloc"):
-        column = model_input.iloc[:, 0] if getattr(model_input, "ndim", 1) == 2 else model_input
-        return list(column)
-    return list(model_input)
 
 
 def _load_pyfunc(path: str) -> LoggedLanguageModel:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasks.results.summary.estimate import Estimate, direction, estimate
+from tasks.results.summary.estimate import Estimate, estimate
 
 TERMINAL, DOCUMENT, PAGE = "terminal", "document", "page"
 """Views with a table of the measure: the terminal, ``summary.md``, the report page."""
@@ -30,10 +30,6 @@ class Reference:
     """Value of the column without a difference: 1 of a ratio, 0 of a difference."""
     sides: tuple[str, str] = ("below", "above")
     """Meaning of ``▼`` and ``▲``."""
-
-    def way(self, rows: Sequence[Row]) -> int:
-        """-1 if the interval is below ``neutral``, 1 if above, else 0."""
-        return direction(rows, self.column, self.neutral)
 
 
 def at_path(record: object, path: Sequence[str]) -> Any:  # noqa: ANN401 - a value of a JSON document
@@ -108,12 +104,6 @@ class Measure:
     def _shown(self, rows: Sequence[Row], column: str) -> Estimate | None:
         found = estimate(rows, column) if rows else None
         return found.times(100) if found is not None and self.share else found
-
-    def mark(self, rows: Sequence[Row]) -> str:
-        """``▼`` or ``▲`` if the interval excludes the reference, ``‡`` for another protocol, else nothing."""
-        if self.protocol and not follows_protocol(rows):
-            return OTHER_PROTOCOL
-        return {-1: BELOW, 1: ABOVE, 0: ""}[self.reference.way(rows)] if self.reference is not None else ""
 
 
 def follows_protocol(rows: Sequence[Row]) -> bool:

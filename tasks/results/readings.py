@@ -102,7 +102,7 @@ def broken_rung(rows: Sequence[Row], at_most: Mapping[str, float]) -> str | None
     """The weakest rung whose limit is not met. A rung without a limit of its own has the limit of the first."""
     limits = {rung: at_most.get(figure_of(rung), at_most.get(figure_of(PUBLIC))) for rung in climbed(rows)}
     asked = {rung: {figure_of(rung): limit} for rung, limit in limits.items() if limit is not None}
-    return next((rung for rung, limit in asked.items() if meets(rows, limit) != "yes"), None)
+    return next((rung for rung, limit in asked.items() if not meets(rows, limit)), None)
 
 
 def stronger(parameters: Mapping[str, object]) -> list[str]:

@@ -17,7 +17,7 @@ from tasks.results.measure import (
     follows_protocol,
 )
 from tasks.results.measures import measures
-from tasks.results.summary.estimate import Estimate, estimate
+from tasks.results.summary.estimate import Estimate, direction, estimate
 from tasks.results.titles import cell_label, group_of, technique_name
 
 SIGNS = {-1: BELOW, 0: "≈", 1: ABOVE}
@@ -163,16 +163,16 @@ def number_text(number: Estimate | None, digits: int = 1) -> str:
     return str(number_entry(number, digits))
 
 
-def number_entry(number: Estimate | None, digits: int = 1, *, sign: str = "") -> Entry:
+def number_entry(number: Estimate | None, digits: int = 1) -> Entry:
     """A number and its interval, or its deviation over several seeds."""
     if number is None:
-        return Entry(sign=sign)
+        return Entry()
     interval = ""
     if number.deviation is not None:
         interval = f"± {_value(number.deviation, digits)}"
     elif number.low is not None and number.high is not None:
         interval = f"[{_limit(number.low, digits)}, {_limit(number.high, digits)}]"
-    return Entry(_value(number.value, digits), interval, sign)
+    return Entry(_value(number.value, digits), interval)
 
 
 def _value(value: float, digits: int) -> str:
@@ -187,34 +187,29 @@ def _limit(value: float, digits: int) -> str:
 def entry(measure: Measure, rows: Sequence[Row]) -> Entry:
     """The number of a condition with its interval, and a mark if it differs significantly from its reference."""
     number, reference = measure.estimate(rows), measure.reference
-    sign = OTHER_PROTOCOL if measure.protocol and not follows_protocol(rows) else ""
-    if number is None:
-        return Entry(sign=sign)
-    if measure.interval_over_seeds:
+    if number is not None and measure.interval_over_seeds:
         number = replace(number, deviation=None)
-    if sign or reference is None or reference.column == measure.name:
-        return number_entry(number, measure.digits, sign=sign)
-    way = reference.way(rows)
-    shown = number_entry(number, measure.digits, sign=measure.mark(rows))
+    shown = number_entry(number, measure.digits)
+    if measure.protocol and not follows_protocol(rows):
+        return replace(shown, sign=OTHER_PROTOCOL)
+    if number is None or reference is None or reference.column == measure.name:
+        return shown
+    way = direction(rows, reference.column, reference.neutral)
     if not way:
         return shown
-    said = f"{reference.sides[way > 0]} {reference.name}"
-    return replace(shown, said=said, sign_kind="good" if (way < 0) == (measure.better == "lower") else "bad")
+    kind = "good" if (way < 0) == (measure.better == "lower") else "bad"
+    return replace(shown, sign=SIGNS[way], said=f"{reference.sides[way > 0]} {reference.name}", sign_kind=kind)
 
 
 def measure_grid(table: Table, measure: Measure) -> Grid:
     """The table of one measure."""
     rows = [
-        _row(line, [entry(measure, line.by_technique[name]) for name in table.techniques])
+        GridRow(line.label, [entry(measure, line.by_technique[name]) for name in table.techniques], line.group)
         for line in (table.all_lines if measure.of_speech else table.lines)
     ]
     caption = measure.heading or measure.title
     caption = f"{caption}, {table.kind_of_speech}" if measure.of_speech else caption
     return Grid(caption, table.headings(), rows, "numbers")
-
-
-def _row(line: Line, entries: Sequence[Entry]) -> GridRow:
-    return GridRow(line.label, entries, line.group, "control" if line.group == "control" else "")
 
 
 def class_grids(table: Table) -> list[Grid]:
@@ -227,7 +222,8 @@ def class_grids(table: Table) -> list[Grid]:
         rows = []
         for line, found in groups:
             numbers = [estimate([row.get(name, {}) for row in found], "perplexity") for name in classes]
-            rows.append(_row(line, [Entry(_value(number.value, 1) if number else ABSENT) for number in numbers]))
+            entries = [Entry(_value(number.value, 1) if number else ABSENT) for number in numbers]
+            rows.append(GridRow(line.label, entries, line.group))
         # Writes ``rank 101-1000`` as ``rank 101–1,000``.
         names = [re.sub(r"\d+", lambda found: f"{int(found.group()):,}", name).replace("-", "–") for name in classes]
         headings = [Heading(name, f"{count:,}") for name, count in zip(names, classes.values(), strict=True)]

@@ -82,7 +82,9 @@ class Verdict:
     def _table(self) -> Iterator[str]:
         rows = [(f"  {each.attack}", each.result, each.chance, each.reading) for each in self.leakage]
         rows = [("Leakage", "result", "chance", "reading"), *rows] if rows else []
-        first, second, third = ([max(len(row[column]) for row in rows) for column in range(3)]) if rows else (0, 0, 0)
+        first, second, third, _ = (
+            (max(map(len, column)) for column in zip(*rows, strict=True)) if rows else (0, 0, 0, 0)
+        )
         return (f"{row[0]:<{first}}  {row[1]:<{second}}  {row[2]:>{third}}  {row[3]}" for row in rows)
 
 
@@ -176,17 +178,15 @@ class _Answer(Choice):
         )
 
     def _reason(self, best: Condition) -> str:
+        within = "within all limits of a release with its model"
+        if len(self.passing) == 1:
+            return f"It is the only cell {within}."
         if self.passing:
-            if len(self.passing) == 1:
-                return "It is the only cell within all limits of a release with its model."
-            among = f"Of {len(self.passing)} cells within all limits of a release with its model"
-            return f"{among} it has the lowest perplexity."
+            return f"Of {len(self.passing)} cells {within} it has the lowest perplexity."
         recall, by = measure("recall_direct").estimate(self.rows(best)), self.rows(best)[0].get("unmasked_by")
-        if recall is None:
-            return "No cell is within all limits of a release with its model; this technique masks the most."
         by = "the reference reader" if by == "reference reader" else by
-        said = f"masks the most direct identifiers whole: {number_text(recall)} % by {by}."
-        return f"No cell is within all limits of a release with its model; this technique {said}"
+        whole = "" if recall is None else f" direct identifiers whole: {number_text(recall)} % by {by}"
+        return f"No cell is {within}; this technique masks the most{whole}."
 
     def _quality(self, best: Condition) -> list[str]:
         numbers = {f"{'in-vocabulary' if self.known else 'all'} words": best}
@@ -229,7 +229,7 @@ class _Answer(Choice):
         """Typed limits that are not met; the gate of releases does not know them."""
         limits = self.limits.at_most if self.limits.asked else {}
         figures = {name: number_text(measure(name).estimate(self.rows(best)), 2) for name in limits}
-        beyond = [name for name, limit in limits.items() if meets(self.rows(best), {name: limit}) != "yes"]
+        beyond = [name for name, limit in limits.items() if not meets(self.rows(best), {name: limit})]
         return [
             f"--at-most {name}={limits[name]:g} is not met: {measure(name).title} {figures[name]}." for name in beyond
         ]

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from dashboards.compare_detectors_command import BEGIN, END
-from dashboards.detectors import detector_plot, detector_results, detector_table, masked_share_table
+from dashboards.detectors import detector_plot, detector_results, detector_table
 from tasks.cli import main
 from tasks.errors import CorpusError
 
@@ -81,27 +81,6 @@ def test_the_plot_is_svg_that_says_its_numbers(reports):
     assert "currentColor" in text
     assert "prefers-color-scheme: dark" in text.replace(":dark", ": dark")
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|url\((?!#)", text)
-
-
-def test_masked_shares_beside_the_papers():
-    reports = [
-        {"stage": "mask", "cell": {"dataset": dataset, "technique": technique}, "measured": {"masked_fraction": share}}
-        for dataset, technique, share in (
-            ("chat", "allow_list", 0.08694),
-            ("chat", "union", 0.1),
-            ("books", "entity_tagger", None),
-        )
-    ]
-    assert rows_of(masked_share_table(reports)) == [
-        ["corpus", "allow list", "vocabulary threshold", "entity tagger", "union"],
-        ["---", "---:", "---:", "---:", "---:"],
-        ["Fisher (paper)", "12.5 %", "1.3 %", "1.7 %", "–"],
-        ["Reddit (paper)", "22.7 %", "11.9 %", "4.2 %", "–"],
-        ["WSJ (paper)", "30.4 %", "11.2 %", "9.1 %", "–"],
-        ["books", "–", "–", "–", "–"],
-        ["chat", "8.7 %", "–", "–", "10.0 %"],
-    ]
-    assert masked_share_table([]) is None
 
 
 def test_the_command_on_real_reports_leaves_the_pages_own_text(tmp_path, monkeypatch, capsys):

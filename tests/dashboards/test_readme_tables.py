@@ -4,11 +4,10 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
 from handmade_experiment import COMMIT
 
 from benchmarks.readme_tables import pages
-from benchmarks.stored_run import figure, store_run
+from benchmarks.stored_run import store_run
 from tasks.results.default_run import STORED, read_run
 from tasks.results.summary.summary_file import summarised_cell
 
@@ -26,19 +25,6 @@ def test_another_number_gives_other_pages():
     cell |= {"perplexity": 1234.5, "membership_auc": 0.9876, "wer": 0.123}
     text = pages(run, ROOT)[ROOT / "docs/results.md"]
     assert all(text.count(shown) == 1 for shown in ("1234.5", "0.988", "12.3"))
-
-
-@pytest.mark.parametrize(
-    ("row", "name", "shown"),
-    [
-        ({"exposure": 2.0, "exposure_ci": [1.0, 3.0], "exposure_blind": 1.44}, "exposure", "2.0 [1.0, 3.0] (1.4)"),
-        ({"reidentified": 0.051, "reidentified_ci": [0.04, 0.06]}, "reidentified", "5.1 [4.0, 6.0]"),
-        ({}, "exposure", "not measured"),
-        ({"exposure": 2.0}, "no such column", "not measured"),
-    ],
-)
-def test_a_figure(row, name, shown):
-    assert figure([row], name) == shown
 
 
 def test_a_run_is_stored_with_the_stronger_attack_and_without_text(experiment_folder, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from tasks.errors import CorpusError
 from tasks.language_model.evaluation.sentence_scores import SentenceScores, SentenceSums, write_scores
 from tasks.language_model.settings import EvaluationSettings
-from tasks.results.findings.findings_comparison import Condition, Experiment, Paired, combined
+from tasks.results.findings.findings_comparison import Condition, Experiment, combined
 
 EVALUATION = EvaluationSettings(bootstrap_samples=200)
 TOP_1, TOP_K = (Condition("chat", "allow_list", method, "minilm") for method in ("top_1", "top_k"))
@@ -78,18 +78,3 @@ def test_an_absent_condition_or_seed_is_no_comparison():
     assert absent.reason == "Top-1 fill with bert is not in the summary"
     experiment = Experiment([row("top_1", 1, 150.0), row("top_k", 2, 120.0)], None, EVALUATION)
     assert experiment.compare(TOP_K, TOP_1, "below").reason == "their seeds differ"
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected", "limit", "outcome"),
-    [
-        (0.8, 0.9, "below", 1.0, "for"),
-        (0.8, 0.9, "above", 1.0, "against"),
-        (0.8, 1.1, "below", 1.0, "open"),
-        (1.1, 1.2, "above", 1.0, "for"),
-        (1.1, 1.2, "below", 1.0, "against"),
-        (0.86, 0.9, "below", 0.85, "against"),
-    ],
-)
-def test_an_interval_is_for_a_claim_against_it_or_open(low, high, expected, limit, outcome):
-    assert Paired(TOP_1, TOP_K, (low + high) / 2, low, high, 1, expected, limit).outcome == outcome

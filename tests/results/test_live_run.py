@@ -61,14 +61,6 @@ def test_points_are_in_the_store_before_the_training_ends(tracked, monkeypatch):
     assert train(points()) is None
 
 
-def test_publishing_first_and_training_again_does_not_double_the_curve(published):
-    before = tracked_state.tables(published, "metrics", "params", "tags")
-    # Undefined values are left out.
-    assert train([*training()[0]["measured"]["curve"], {"step": 999, "train_loss": float("nan")}]) is None
-    assert tracked_state.tables(published, "metrics", "params", "tags") == before
-    assert "FINISHED" in run_of(published)[1]
-
-
 def test_a_curve_that_broke_off_goes_on(tracked):
     def points():
         yield from training()[0]["measured"]["curve"][:5]

@@ -8,8 +8,7 @@ from handmade_reports import change, rows_of
 
 from tasks.cli import main
 from tasks.errors import ParameterError
-from tasks.results.measure import PAGE
-from tasks.results.measures import ENTRY_POINTS, MEASURES, measures, measures_of
+from tasks.results.measures import ENTRY_POINTS, measures
 
 TITLE = "Fills that a line has twice, %"
 ROW = f"""
@@ -77,16 +76,3 @@ def test_what_is_no_new_measure_is_refused(install, module):
     install(module)
     with pytest.raises(ParameterError, match=r"entry point 'x' of 'palimpsest\.measures' \(outside:repeated\)"):
         measures()
-
-
-def test_every_measure_that_is_shown_has_a_title_and_a_place():
-    assert len({measure.name for measure in MEASURES}) == len(MEASURES)
-    for measure in MEASURES:
-        assert measure.title or not measure.views - {"mlflow"}, measure.name
-    assert [measure.name for measure in measures_of(PAGE)][:2] == ["perplexity", "perplexity_known"]
-
-
-def test_a_report_without_the_measure_is_named(few, install, capsys):
-    install(ROW)
-    assert main(["summarise"]) == 1
-    assert "chat/allow_list/minilm-top_k-1.json' has no measured fields 'repeated_fills'" in capsys.readouterr().err

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import forked_commands
 import pytest
-import tracked_state
 import yaml
 from handmade_reports import TOP_K, change, report_path
 from project_copy import copy_project
@@ -59,80 +58,6 @@ def test_the_chain_of_a_lock_follows_files_and_folders():
     assert chain_of("unknown", stages) == {}
     # Not the parameters, of which most are no part of this state.
     assert chain_of("corpus", stages)["cells"] == {"cmd": "check", "outs": [{"path": "ok"}]}
-
-
-@pytest.fixture
-def repository(tracked):
-    """The experiment in a git repository; its commit is the one in the cell's report."""
-    run("git", "init", "-q")
-    Path(".gitignore").write_text("/results/\n/mlflow.db*\n/corpus.txt\n/model.txt\n", encoding="utf-8")
-    Path("source.txt").write_text("a source\n", encoding="utf-8")
-    state = commit(".gitignore", "params.yaml", "source.txt")
-    change(NAME, code={"commit": state, "dirty": False})
-    return tracked
-
-
-def test_a_commit_that_is_nowhere_and_a_folder_that_is_there_are_one_line(repository, capsys):
-    for code, folder, message in (
-        ({}, "results", "exists; name another folder with --folder"),
-        ({"commit": "0123456789" * 4}, "../then", "this repository does not have the commit '0123456789"),
-        ({"commit": None, "dirty": None}, "../then", "it was made outside a git checkout"),
-    ):
-        change(NAME, lambda report, code=code: report["code"].update(code))
-        assert main(["restore", TOP_K.path, "--folder", folder]) == 1
-        assert message in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_state_comes_back_from_the_store_after_everything_has_changed(repository, tmp_path, capsys):
-    """A graph of three stages whose last writes the cell's report: published, overwritten, and restored by run id."""
-    made = {"cmd": f"cp made.json {REPORT}", "deps": ["model.txt", "made.json"], "metrics": [str(REPORT)]}
-    stages = {
-        "corpus": {"cmd": "cat source.txt > corpus.txt", "deps": ["source.txt"], "outs": ["corpus.txt"]},
-        "adapt": {"cmd": "cat corpus.txt > model.txt", "deps": ["corpus.txt"], "outs": ["model.txt"]},
-        "evaluate": made,
-    }
-    stages["adapt"]["params"] = ["evaluation.seed"]
-    Path("dvc.yaml").write_text(yaml.safe_dump({"stages": stages}), encoding="utf-8")
-    dvc = [sys.executable, "-m", "dvc"]
-    run(*dvc, "init", "-q")
-    Path("made.json").write_text(json.dumps(change(NAME, dvc_stage="evaluate")), encoding="utf-8")
-    state = commit(".dvc", ".dvcignore", "dvc.yaml", "made.json")
-    Path("made.json").write_text(json.dumps(change(NAME, code={"commit": state, "dirty": True})), encoding="utf-8")
-    REPORT.unlink()
-    run(*dvc, "repro")
-    assert main(["summarise"]) == main(["publish"]) == 0
-    key = next(key for key in tracked_state.runs(repository) if key.startswith(f"{TOP_K.path}#"))
-    identifier = tracked_state.runs(repository)[key]
-    report = REPORT.read_bytes()
-
-    # Everything moves on: the report, the lock and the outputs are gone, one of them from the cache too.
-    shutil.rmtree("results/reports/perplexity")
-    Path("dvc.lock").unlink()
-    Path("model.txt").unlink()
-    for cached in Path(".dvc/cache").rglob("*"):
-        if cached.is_file() and cached.read_bytes() == b"a source\n":
-            cached.chmod(0o600)
-            cached.unlink()
-    capsys.readouterr()
-    then = tmp_path / "then"
-    assert main(["restore", identifier, "--folder", str(then)]) == 0
-    said = capsys.readouterr().out
-    for part in (
-        f"commit {state[:10]} in {then}\n",
-        f"dvc.lock {tracked_state.tags(repository, identifier)['dvc_lock']}: ",
-        "cannot be brought back: changes that were not committed when the number was made and are not",
-        "1 of 3 files and folders came out of the cache\n",
-        "not in the cache, its stage makes it again: corpus.txt\n",
-        "not in the cache, its stage makes it again: model.txt\n",
-    ):
-        assert part in said
-    assert {stat.S_IMODE((then / name).stat().st_mode) for name in ("data", "models", "results")} == {0o700}
-    assert (then / REPORT).read_bytes() == report
-    assert Path("source.txt").exists()
-    shutil.rmtree("data/private/lineage")
-    assert main(["restore", identifier, "--folder", str(tmp_path / "elsewhere")]) == 0
-    assert "is not here; the clone that published it has it" in capsys.readouterr().out
 
 
 def palimpsest(folder, *arguments, status=0):
@@ -204,6 +129,35 @@ def test_what_is_printed_makes_a_number_of_uncommitted_parameters_again(checkout
     assert second["started"] != first["started"] or second["wall_seconds"] != first["wall_seconds"]
     for name in ("measured", "parameters", "inputs", "outputs", "code"):
         assert second[name] == first[name]
+
+
+@pytest.mark.parametrize(
+    ("code", "folder", "message"),
+    [
+        ({}, "results", "exists; name another folder with --folder"),
+        ({"commit": "0123456789" * 4}, "../then", "this repository does not have the commit '0123456789"),
+        ({"commit": None, "dirty": None}, "../then", "it was made outside a git checkout"),
+    ],
+)
+def test_a_commit_that_is_nowhere_and_a_folder_that_is_there_are_one_line(
+    checkout, monkeypatch, capsys, code, folder, message
+):
+    monkeypatch.chdir(checkout)
+    change("corpora/mail", lambda report: report["code"].update(code))
+    assert main(["restore", "corpus@mail", "--folder", folder]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_files_that_are_in_no_cache_are_named(checkout, monkeypatch, capsys):
+    monkeypatch.chdir(checkout)
+    shutil.rmtree(".dvc/cache")
+    Path("data/raw/mail.txt").unlink()
+    assert main(["restore", "corpus@mail", "--folder", "../then"]) == 0
+    said = capsys.readouterr().out
+    assert "not in the cache, its stage makes it again: data/private/corpora/mail" in said
+    assert "not there, and no stage makes it: data/raw/mail.txt" in said
 
 
 def test_a_restore_that_fails_leaves_no_folder(checkout):

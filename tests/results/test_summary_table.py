@@ -25,7 +25,7 @@ def test_a_number_has_the_interval_of_its_seed_or_the_deviation_of_several():
     one = estimate([{"perplexity": 445.1, "perplexity_ci": [430.2, 460.6]}], "perplexity")
     assert number_text(one) == "445.1 [430, 461]"
     rows = [{"perplexity": value, "perplexity_ci": [1.0, 999.0]} for value in (10.0, 12.0, 14.0)]
-    assert estimate(rows, "perplexity") == Estimate(12.0, 10.0, 14.0, 2.0, 3)
+    assert estimate(rows, "perplexity") == Estimate(12.0, 10.0, 14.0, 2.0)
     assert number_text(estimate(rows, "perplexity")) == "12.0 ± 2.0"
     # A seed without a number leaves the cell undefined.
     assert estimate([*rows, {"perplexity": None}], "perplexity") is None
@@ -40,24 +40,10 @@ def test_a_ratio_over_seeds_has_the_interval_over_sentences_and_seeds():
         for seed, value in ((1, 1.2), (2, 1.3))
     ]
     number = estimate(rows, name)
-    assert (number.value, number.low, number.high, number.seeds) == (1.25, 1.1, 1.4, 2)
+    assert (number.value, number.low, number.high) == (1.25, 1.1, 1.4)
     assert str(entry(measure(name), rows)) == "1.25 [1.10, 1.40]"
     assert direction(rows, name) == 1
     assert direction([{**row, "over_seeds": None} for row in rows], name) == 0
-
-
-@pytest.mark.parametrize(
-    ("intervals", "way"),
-    [
-        ([[0.8, 0.9], [0.8, 0.9]], -1),
-        ([[1.1, 1.2]], 1),
-        ([[0.8, 0.9], [0.9, 1.1]], 0),
-        ([[0.8, 0.9], [1.1, 1.2]], 0),
-        ([None], 0),
-    ],
-)
-def test_a_direction_needs_every_seed(intervals, way):
-    assert direction([{"r_ci": interval} for interval in intervals], "r") == way
 
 
 def test_markdown_has_techniques_across_and_methods_down(document):

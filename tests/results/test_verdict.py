@@ -210,16 +210,12 @@ def test_limits_that_are_typed_are_part_of_the_rule_and_said_where_they_are_not_
     ("name", "value", "interval", "blind", "reading"),
     [
         ("reidentified", 0.012, [0.008, 0.016], 0.01, "no signal"),
-        ("reidentified", 0.109, [0.08, 0.13], 0.01, "some"),
         ("reidentified", 0.111, [0.08, 0.13], 0.01, "strong"),
-        ("exposure", 4.3, [4.0, 4.6], 1.4, "some"),
         ("exposure", 4.5, [4.2, 4.8], 1.4, "strong"),
         # A wide interval that includes chance is no signal, whatever the value.
         ("exposure", 4.5, [1.0, 8.0], 1.4, "no signal"),
-        ("membership_auc", 0.56, [0.49, 0.63], 0.5, "no signal"),
         ("membership_auc", 0.69, [0.67, 0.71], 0.5, "some"),
         ("membership_auc", 0.70, [0.68, 0.72], 0.5, "strong"),
-        ("extracted", 0.012, [0.008, 0.016], 0.003, "some"),
         ("extracted", 0.014, [0.008, 0.016], 0.003, "strong"),
     ],
 )

@@ -119,8 +119,8 @@ def test_uncommitted_changes_and_changed_inputs_are_said(few, where_from):
         ("chat/allow_list/minilm-topk-1", f"(did you mean '{PATH}'?)"),
         ("evaluate@chat-oracle-2", "(did you mean 'evaluate@chat-oracle-1'?)"),
         ("something", "nothing is known of 'something'; there are 4 cells"),
-        ("0" * 32, "no run '00000000000000000000000000000000' in the experiment 'palimpsest'"),
-        (f"{PATH}#000000000000", "no run has the key"),
+        ("0" * 32, "nothing is known of '00000000000000000000000000000000'"),
+        (f"{PATH}#000000000000", f"nothing is known of '{PATH}#000000000000' (did you mean '{PATH}"),
     ],
 )
 def test_unknown_names_are_one_line_with_the_nearest(tracked, capsys, name, says):

@@ -19,7 +19,7 @@ from tasks.errors import CorpusError
 from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cells import score_file
 from tasks.results.measures import measure
-from tasks.results.summary.estimate import estimate, mean, over_seeds
+from tasks.results.summary.estimate import mean, over_seeds
 from tasks.results.summary.summary_file import summarised_cell
 from tasks.results.titles import cell_label, group_of
 
@@ -187,16 +187,19 @@ def _refuse_other_scores(path: Path, perplexity: float, signature: str | None) -
 
 
 def _ratio_of_rates(rows: Sequence[Row], references: Sequence[Row], method: str) -> _Ratio:
-    """The ratio of two mean word error rates, with the interval of their paired difference."""
+    """The ratio of two mean word error rates, with the interval of their paired difference.
+
+    Over several seeds the summary has an interval over utterances and seeds, or none: their range is no interval.
+    """
     mine, others = mean(rows, "wer"), mean(references, "wer")
+    column = f"wer_difference_to_{method}"
+    together = rows[0] if len(rows) == 1 else over_seeds(rows, column) or {}
+    interval = together.get(f"{column}_ci")
     if mine is None or not others:
         return math.inf, None, None
-    difference = estimate(rows, f"wer_difference_to_{method}")
-    # Over several seeds the summary has an interval over utterances and seeds, or none: their range is no interval.
-    together = len(rows) == 1 or over_seeds(rows, f"wer_difference_to_{method}") is not None
-    if difference is None or difference.low is None or difference.high is None or not together:
+    if not interval:
         return mine / others, None, None
-    return mine / others, 1 + difference.low / others, 1 + difference.high / others
+    return mine / others, 1 + interval[0] / others, 1 + interval[1] / others
 
 
 def combined(ratios: Sequence[_Ratio], confidence: float) -> _Ratio:

@@ -51,24 +51,20 @@ def chain_of(stage: str, stages: Mapping[str, Any]) -> dict[str, Any]:
     waiting = [stage] if stage in stages else []
     while waiting:
         name = waiting.pop()
-        if name in found:
-            continue
-        found[name] = entry = stages[name]
+        entry = stages[name]
         if name == CHECK_OF_PARAMETERS:
-            found[name] = {key: entry[key] for key in ("cmd", "outs") if key in entry}
-            continue
+            entry = {key: entry[key] for key in ("cmd", "outs") if key in entry}
+        found[name] = entry
         for dependency in entry.get("deps", ()):
-            waiting += makers_of(dependency["path"], makers)
+            waiting += (maker for maker in makers_of(dependency["path"], makers) if maker not in found)
     return dict(sorted(found.items()))
 
 
 def entries_of(stage: str, report: Path, stages: Mapping[str, Any]) -> dict[str, Any]:
     """The entries of the stage of a report; empty if the report on disk is not the one in the lock."""
     digests = {out["path"]: out.get("md5") for entry in stages.values() for out in entry.get("outs", ())}
-    digest = digests.get(report.as_posix())
-    if digest is None or hashlib.md5(report.read_bytes(), usedforsecurity=False).hexdigest() != digest:
-        return {}
-    return chain_of(stage, stages)
+    mine = hashlib.md5(report.read_bytes(), usedforsecurity=False).hexdigest()
+    return chain_of(stage, stages) if digests.get(report.as_posix()) == mine else {}
 
 
 def lock_text(entries: Mapping[str, Any]) -> str:
@@ -89,17 +85,7 @@ def stored_lock(digest: str) -> Path:
 def keep_entries(entries: Mapping[str, Any]) -> str:
     """Store the entries in this clone's private folder, once; return their digest."""
     digest = lock_digest(entries)
-    path = stored_lock(digest)
-    if not path.exists():
-        with atomic_writer(path, private=True) as stream:
+    if not stored_lock(digest).exists():
+        with atomic_writer(stored_lock(digest), private=True) as stream:
             stream.write(lock_text(entries))
     return digest
-
-
-def stored_entries(digest: str) -> dict[str, Any]:
-    """The entries of a digest; empty if this clone does not have all of them."""
-    try:
-        entries = dict(json.loads(stored_lock(digest).read_text(encoding="utf-8"))["stages"])
-    except (OSError, ValueError):
-        return {}
-    return entries if lock_digest(entries) == digest else {}

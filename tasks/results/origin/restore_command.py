@@ -18,7 +18,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,16 +29,8 @@ from tasks.files.private_folders import close_private_folders
 from tasks.files.separate_paths import overlap
 from tasks.options import WRITE_FOLDER, Argument, Command, Options
 from tasks.records.stage_report import stored_changes
-from tasks.results.origin.lock_entries import (
-    LOCK_FILE,
-    chain_of,
-    lock_digest,
-    lock_text,
-    read_lock,
-    stored_entries,
-    stored_lock,
-)
-from tasks.results.origin.where_from_command import Origin, resolve
+from tasks.results.origin.lock_entries import LOCK_FILE, chain_of, lock_digest, lock_text, read_lock, stored_lock
+from tasks.results.origin.where_from_command import resolve
 from tasks.results.report_index import REPORTS, ReportIndex
 
 SUMMARY = "restore the code, parameters and files that a number comes from"
@@ -59,64 +51,78 @@ class RestoreOptions(Options):
 def run(options: RestoreOptions) -> None:
     """Add a worktree of the commit, apply its changes, check out the files of its lock, and print what is missing."""
     origin = resolve(options.run, ReportIndex(REPORTS))
-    commit, changes, lost = origin.code["commit"], origin.code.get("changes"), _lost(origin)
+    name, code = origin["key"] or origin["name"], origin["code"]
+    commit, changes = code["commit"], str(code.get("changes") or "")
     if not commit:
-        raise CorpusError(
-            f"the code of {origin.name!r} is not recorded: it was made outside a git checkout; its parameters and "
-            f"inputs are listed by 'palimpsest where-from {shlex.quote(options.run)}'"
-        )
+        raise CorpusError(f"the code of {name!r} is not recorded: it was made outside a git checkout")
     if subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], capture_output=True).returncode != 0:
-        raise CorpusError(
-            f"this repository does not have the commit {commit!r} of the number; fetch it ('git fetch --all') or run "
-            "this in the checkout where the number was made"
-        )
+        raise CorpusError(f"this repository does not have the commit {commit!r} of the number; run 'git fetch --all'")
     root = Path(_output("git", "rev-parse", "--show-toplevel"))
     folder = Path(options.folder or root.with_name(f"{root.name}-{(changes or commit)[:10]}"))
     if folder.exists():
         raise CorpusError(f"{str(folder)!r} exists; name another folder with --folder")
-    present = chain_of(str(origin.stage), read_lock())
-    digest = origin.dvc_lock
-    entries = {} if digest is None else present if lock_digest(present) == digest else stored_entries(digest)
+    patch, lost = stored_changes(changes).absolute(), ""
+    if code["dirty"] and not (changes and patch.exists()):
+        where = (
+            f": {str(stored_changes(changes))!r} is in the clone that made it" if changes else " and are not recorded"
+        )
+        lost = f"changes that were not committed when the number was made{where}"
+    stages, missing = _stages(str(origin["stage"]), origin["dvc_lock"])
     try:
         _output("git", "worktree", "add", "--detach", str(folder), commit)
-        if changes and not lost:
-            _output("git", "apply", "--whitespace=nowarn", str(stored_changes(changes).absolute()), folder=folder)
-        sources = _check_out(folder, entries, pull=options.pull)
+        if code["dirty"] and not lost:
+            _output("git", "apply", "--whitespace=nowarn", str(patch), folder=folder)
+        sources = _check_out(folder, stages, pull=options.pull)
     except BaseException as error:
         subprocess.run(["git", "worktree", "remove", "--force", str(folder)], capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, CorpusError):
             # Without its uncommitted changes, its stages may be in no commit.
-            raise CorpusError(f"{origin.name!r} cannot be brought back: {lost or error}") from error
+            raise CorpusError(f"{name!r} cannot be brought back: {lost or error}") from error
         raise
-    print("\n".join(_lines(origin, lost, entries, folder, sources)))
+    print(f"{name}: commit {commit[:10]} in {folder.resolve()}")
+    if code["dirty"]:
+        print(f"cannot be brought back: {lost}" if lost else f"with its uncommitted changes: {stored_changes(changes)}")
+    print(f"dvc.lock {origin['dvc_lock']}: {len(stages)} stages" if stages else f"cannot be brought back: {missing}")
+    made = [out["path"] for entry in stages.values() for out in entry.get("outs", ())]
+    absent = [path for path in made if not (folder / path).exists()]
+    print(f"{len(made) - len(absent)} of {len(made)} files and folders came out of the cache")
+    for path in absent:
+        print(f"not in the cache, its stage makes it again: {path}")
+    for path in sources:
+        if not (folder / path).exists():
+            print(f"not there, and no stage makes it: {path}")
+    # The worktree's own code goes first: the installed command is that of another checkout.
+    place = shlex.quote(str(folder.resolve()))
+    print(f"make again: cd {place} && PYTHONPATH={place} dvc repro --pull {shlex.quote(str(origin['stage']))}")
 
 
-def _lost(origin: Origin) -> str:
-    """The reason why the uncommitted changes of the number cannot be restored; empty if they can."""
-    lost, changes = "changes that were not committed when the number was made", origin.code.get("changes")
-    if not origin.code["dirty"]:
-        return ""
-    if not changes:
-        return f"{lost} and are not recorded; 'palimpsest run' makes it from the present state, and records that"
-    patch = stored_changes(changes)
-    return "" if patch.exists() else f"{lost}: {str(patch)!r} is in the clone that made it"
+def _stages(stage: str, digest: str | None) -> tuple[Mapping[str, Any], str]:
+    """The entries of ``dvc.lock`` that led to a stage: the present or the stored ones; else none, and the reason."""
+    if digest is None:
+        return {}, "its part of dvc.lock, which was not recorded"
+    present, path = chain_of(stage, read_lock()), stored_lock(digest)
+    if lock_digest(present) == digest:
+        return present, ""
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))["stages"], ""
+    return {}, f"its part of dvc.lock: {str(path)!r} is not here; the clone that published it has it"
 
 
-def _check_out(folder: Path, entries: Mapping[str, Any], *, pull: bool) -> list[str]:
-    """Let DVC check out the files of the entries from this checkout's cache; return the inputs that no stage makes."""
+def _check_out(folder: Path, stages: Mapping[str, Any], *, pull: bool) -> list[str]:
+    """Let DVC check out the files of the stages from this checkout's cache; return the inputs that no stage makes."""
     close_private_folders(folder)
     with atomic_writer(folder / LOCK_FILE) as stream:
-        stream.write(lock_text({**read_lock(folder), **entries}))
+        stream.write(lock_text({**read_lock(folder), **stages}))
     local = Path(".dvc", "config.local")
     if local.exists() and (folder / ".dvc").is_dir():
         shutil.copy2(local, folder / ".dvc" / "config.local")
     cache = Path(_output(*_DVC, "cache", "dir").splitlines()[-1]).absolute()
     _output(*_DVC, "config", "--local", "cache.dir", str(cache), folder=folder)
-    made = [out["path"] for entry in entries.values() for out in entry.get("outs", ())]
-    read = {dependency["path"]: dependency for entry in entries.values() for dependency in entry.get("deps", ())}
+    made = [out["path"] for entry in stages.values() for out in entry.get("outs", ())]
+    read = {dependency["path"]: dependency for entry in stages.values() for dependency in entry.get("deps", ())}
     sources = [path for path in read if not any(overlap(out, path) for out in made)]
-    targets = list(entries)
+    targets = list(stages)
     for path in sources:
         # A committed .dvc file may be of another version than the one that the stages read, or absent.
         if "md5" in read[path] and not (folder / path).exists():
@@ -130,33 +136,6 @@ def _check_out(folder: Path, entries: Mapping[str, Any], *, pull: bool) -> list[
     if targets:
         _output(*_DVC, "checkout", "--force", "--allow-missing", *targets, folder=folder)
     return sources
-
-
-def _lines(
-    origin: Origin, lost: str, entries: Mapping[str, Any], folder: Path, sources: Sequence[str]
-) -> Iterator[str]:
-    yield f"{origin.key or origin.name}: commit {origin.code['commit'][:10]} in {folder.resolve()}"
-    if lost:
-        yield f"cannot be brought back: {lost}"
-    elif changes := origin.code.get("changes"):
-        yield f"with its uncommitted changes: {stored_changes(changes)}"
-    digest = origin.dvc_lock
-    if entries:
-        yield f"dvc.lock {digest}: {len(entries)} stages"
-    else:
-        missing = f"{str(stored_lock(digest))!r} is not here; the clone that published it has it" if digest else ""
-        missing = missing or "not recorded"
-        yield f"cannot be brought back: which files the number was made from; its part of dvc.lock: {missing}"
-    made = [out["path"] for entry in entries.values() for out in entry.get("outs", ())]
-    absent = [path for path in made if not (folder / path).exists()]
-    yield f"{len(made) - len(absent)} of {len(made)} files and folders came out of the cache"
-    yield from (f"not in the cache, its stage makes it again: {path}" for path in absent)
-    for path in sources:
-        if not (folder / path).exists():
-            yield f"not there, and no stage makes it: {path}; put it there"
-    # The worktree's own code goes first: the installed command is that of another checkout.
-    place = shlex.quote(str(folder.resolve()))
-    yield f"make again: cd {place} && PYTHONPATH={place} dvc repro --pull {shlex.quote(str(origin.stage))}"
 
 
 def _output(*command: str, folder: Path = Path()) -> str:

@@ -18,13 +18,11 @@ class Estimate:
     """Upper limit of the interval, or the largest number of all seeds."""
     deviation: float | None
     """Standard deviation over seeds (divided by n - 1); ``None`` with one seed."""
-    seeds: int
-    """Number of seeds."""
 
     def times(self, factor: float) -> "Estimate":
         """The estimate in another unit: a share times 100 is in per cent."""
         low, high, deviation = (None if x is None else x * factor for x in (self.low, self.high, self.deviation))
-        return Estimate(self.value * factor, low, high, deviation, self.seeds)
+        return Estimate(self.value * factor, low, high, deviation)
 
 
 def mean(rows: Sequence[Mapping[str, Any]], field: str) -> float | None:
@@ -48,7 +46,7 @@ def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
     if together is not None:
         deviation = statistics.stdev(values) if len(values) > 1 else None
         low, high = together[f"{field}_ci"]
-        return Estimate(together[field], low, high, deviation, len(values))
+        return Estimate(together[field], low, high, deviation)
     intervals = [row.get(f"{field}_ci") for row in rows]
     # Numbers of the technique are equal for all seeds, with their interval.
     shared = intervals[0] is not None and all(
@@ -56,8 +54,8 @@ def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
     )
     if len(values) == 1 or shared:
         low, high = intervals[0] or (None, None)
-        return Estimate(values[0], low, high, None, 1)
-    return Estimate(statistics.fmean(values), min(values), max(values), statistics.stdev(values), len(values))
+        return Estimate(values[0], low, high, None)
+    return Estimate(statistics.fmean(values), min(values), max(values), statistics.stdev(values))
 
 
 def over_seeds(rows: Sequence[Mapping[str, Any]], field: str) -> Mapping[str, Any] | None:

@@ -56,7 +56,8 @@ class LiveRun:
                 from mlflow.entities import Metric
 
                 runs = store.runs_of_key(key)
-                run = runs[0] if runs else store.make_run(key, cell_tags(cell, key))
+                made = store.client.create_run
+                run = runs[0] if runs else made(store.experiment_id, tags=cell_tags(cell, key), run_name=cell.path)
             run_id, known = run.info.run_id, {*store.curves(run, CURVES)}
             if run.info.status != "RUNNING":
                 store.client.update_run(run_id, status="RUNNING")
@@ -65,8 +66,7 @@ class LiveRun:
                 ended = self.ended.wait(FLUSH_SECONDS)
                 points = [self._points.popleft() for _ in range(len(self._points))]
                 new = [Metric(*point) for point in points if (point[0], point[3]) not in known]
-                if new:
-                    store.log(run_id, new)
+                store.log(run_id, new)
                 known |= {(metric.key, metric.step) for metric in new}
             store.client.set_terminated(run_id, status=self.status)
         except Exception as error:

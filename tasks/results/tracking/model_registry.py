@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.privacy.ledger import read_ledger
 from tasks.records.cell import Cell
@@ -20,7 +20,9 @@ from tasks.records.stage_report import content_hash, read_report
 from tasks.results.summary.summary_file import summarised_cell
 from tasks.results.tracking.run_record import curve_of
 from tasks.results.tracking.settings import TrackingSettings
-from tasks.results.tracking.tracking_store import TrackingStore
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
 CHAMPION = "champion"
 MODEL_TAG = "palimpsest.model"
@@ -31,6 +33,10 @@ _MODEL = "model/"
 _DESCRIPTION = (
     "Language models of releases, each adapted on text that was masked and filled. "
     "A model has read every word that its masking technique left unmasked."
+)
+_OF_A_VERSION = (
+    "Adapted on text that was masked by {technique} and filled. The model has read every word that the technique left "
+    "unmasked. Released as {release}."
 )
 
 
@@ -61,17 +67,15 @@ def released_models(rows: Sequence[Mapping[str, Any]], reports: str | Path) -> t
         cell, key = by_cell[release.cell]
         report = read_report(Path(reports) / training_report(cell))
         folder = RELEASES / release.name / "model"
-        problem = ""
-        if _hashes(folder) != files:
-            problem = f"is not at {str(folder)!r} as the ledger says; 'dvc pull' it, or bring a copy back"
-        elif content_hash(folder) not in report["outputs"].values():
-            problem = f"is of another state of {cell.path} than the reports"
-        if problem:
-            problems.append(f"the model of release {release.name!r} {problem}; it is not in MLflow's registry")
-            continue
-        losses = [loss for (name, _), loss in curve_of(report).items() if name == "valid_loss"]
-        digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-        models.append(ReleasedModel(cell, key, release.name, digest, math.exp(losses[-1]) if losses else None))
+        if _hashes(folder) == files and content_hash(folder) in report["outputs"].values():
+            losses = [loss for (name, _), loss in curve_of(report).items() if name == "valid_loss"]
+            digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+            models.append(ReleasedModel(cell, key, release.name, digest, math.exp(losses[-1]) if losses else None))
+        else:
+            problems.append(
+                f"the model of release {release.name!r} is not in MLflow's registry: the files in {str(folder)!r} are "
+                f"not those of the ledger and of the reports of {cell.path}; 'dvc pull' them"
+            )
     return models, problems
 
 
@@ -95,7 +99,7 @@ def champions(models: Sequence[ReleasedModel]) -> dict[str, ReleasedModel]:
 
 
 def register_models(
-    models: Sequence[ReleasedModel], run_ids: Mapping[str, str], store: TrackingStore, settings: TrackingSettings
+    models: Sequence[ReleasedModel], run_ids: Mapping[str, str], client: "MlflowClient", settings: TrackingSettings
 ) -> int:
     """Copy the models into their runs, register them and set the alias; call it with the store's lock held.
 
@@ -103,7 +107,7 @@ def register_models(
     """
     from tasks.results.logged_language_model import save
 
-    best, client, copied = champions(models), store.client, 0
+    best, copied = champions(models), 0
     for model in models:
         run_id, name = run_ids[model.key], f"{settings.experiment}-{model.cell.dataset}"
         run = client.get_run(run_id)
@@ -115,24 +119,15 @@ def register_models(
             copied += 1
         if not client.search_registered_models(f"name = '{name}'"):
             client.create_registered_model(name, description=_DESCRIPTION)
-        version = _version(name, model, f"{run.info.artifact_uri}/{ARTIFACT}", run_id, store)
-        is_best = best.get(str(model.cell.dataset)) == model
-        if is_best and str(client.get_registered_model(name).aliases.get(CHAMPION)) != version:
-            client.set_registered_model_alias(name, CHAMPION, version)
+        versions = client.search_model_versions(f"name = '{name}'")
+        version = next((each for each in versions if each.tags.get(MODEL_TAG) == model.digest), None)
+        if version is None:
+            tags = {MODEL_TAG: model.digest, "cell": model.cell.path, "release": model.release}
+            if model.valid_perplexity is not None:
+                tags["valid_perplexity"] = f"{model.valid_perplexity:.4f}"
+            said = _OF_A_VERSION.format(technique=model.cell.technique, release=model.release)
+            source = f"{run.info.artifact_uri}/{ARTIFACT}"
+            version = client.create_model_version(name, source, run_id, tags, description=said)
+        if best.get(str(model.cell.dataset)) == model:
+            client.set_registered_model_alias(name, CHAMPION, str(version.version))
     return copied
-
-
-def _version(name: str, model: ReleasedModel, source: str, run_id: str, store: TrackingStore) -> str:
-    """The version of a model, made if there is none."""
-    for version in store.client.search_model_versions(f"name = '{name}'"):
-        if version.tags.get(MODEL_TAG) == model.digest:
-            return str(version.version)
-    tags = {MODEL_TAG: model.digest, "cell": model.cell.path, "release": model.release}
-    if model.valid_perplexity is not None:
-        tags["valid_perplexity"] = f"{model.valid_perplexity:.4f}"
-    description = (
-        f"Adapted on text that was masked by {model.cell.technique} and filled. The model has read every word that the "
-        f"technique left unmasked. Released as {model.release}."
-    )
-    created = store.client.create_model_version(name, source, run_id, tags, description=description)
-    return str(created.version)

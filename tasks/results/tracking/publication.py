@@ -46,10 +46,11 @@ def publish(
     """
     result = Counter[str]()
     with locked_store(settings) as store:
-        runs, run_ids = store.runs(), {}
-        by_key = {run.data.tags.get(KEY_TAG): run for run in runs}
+        run_ids = {}
+        by_key: dict[str | None, Run] = {}
         by_cell: dict[str | None, list[Run]] = defaultdict(list)
-        for run in runs:
+        for run in store.runs():
+            by_key[run.data.tags.get(KEY_TAG)] = run
             by_cell[run.data.tags.get(CELL_TAG)].append(run)
         for record in records:
             run_ids[record.key] = run_id = _publish(record, by_key.get(record.key), store, result)
@@ -57,7 +58,7 @@ def publish(
                 if other.info.run_id != run_id and other.data.tags.get(CURRENT_TAG) != "false":
                     store.client.set_tag(other.info.run_id, CURRENT_TAG, "false")
                     result["superseded"] += 1
-        result["models"] = register_models(models, run_ids, store, settings)
+        result["models"] = register_models(models, run_ids, store.client, settings)
     return result
 
 
@@ -69,13 +70,14 @@ def _publish(record: RunRecord, run: "Run | None", store: TrackingStore, result:
         if run.info.status == "FINISHED" and tags.items() <= run.data.tags.items():
             result["unchanged"] += 1
             return str(run.info.run_id)
-        logged = store.curves(run, CURVES)
+        logged = {(name, 0): value for name, value in run.data.metrics.items() if name not in CURVES}
+        logged |= store.curves(run, CURVES)
         if _contradicts(run, record, logged):
             store.client.set_tag(run.info.run_id, RETIRED_KEY_TAG, record.key)
             store.client.delete_tag(run.info.run_id, KEY_TAG)
             run, logged = None, {}
     result["created" if run is None else "completed"] += 1
-    run = run or store.make_run(record.key, record.tags, record.started)
+    run = run or store.client.create_run(store.experiment_id, record.started, record.tags, record.cell.path)
     _complete(run, record, tags, store, logged)
     return str(run.info.run_id)
 
@@ -87,8 +89,8 @@ def _contradicts(run: "Run", record: RunRecord, logged: Mapping[tuple[str, int],
         or not run.data.metrics.keys() <= {*record.metrics, *CURVES}
         or not _inputs(run) <= {*record.inputs}
         or any(
-            not math.isclose(value, record.curve.get(point, value), rel_tol=_SAME_CURVE)
-            for point, value in logged.items()
+            not math.isclose(value, logged.get(point, value), rel_tol=_SAME_CURVE)
+            for point, value in record.curve.items()
         )
     )
 
@@ -107,25 +109,30 @@ def _complete(
     # Measured again: MLflow shows the latest point, so it must be later than the existing one.
     now = int(time.time() * 1000)
     metrics = [
-        Metric(name, value, now if name in data.metrics else record.measured_at, 0)
+        Metric(name, value, now if (name, 0) in logged else record.measured_at, 0)
         for name, value in record.metrics.items()
-        if name not in data.metrics or not math.isclose(data.metrics[name], value, rel_tol=_SAME)
+        if not math.isclose(logged.get((name, 0), math.nan), value, rel_tol=_SAME)
     ]
-    for (name, step), value in record.curve.items():
-        if (name, step) not in logged:
-            metrics.append(Metric(name, value, record.curve_time(step), step))
-    datasets = []
+    metrics += [
+        Metric(name, value, record.curve_time(step), step)
+        for (name, step), value in record.curve.items()
+        if (name, step) not in logged
+    ]
     tracked = _inputs(run)
-    for name, digest, context in [entry for entry in record.inputs if entry not in tracked]:
-        source = Dataset(name=name, digest=digest, source_type="dvc", source=json.dumps({"path": name}))
-        datasets.append(DatasetInput(source, [InputTag(_CONTEXT, context)]))
+    datasets = [
+        DatasetInput(
+            Dataset(name=name, digest=digest, source_type="dvc", source=json.dumps({"path": name})),
+            [InputTag(_CONTEXT, context)],
+        )
+        for name, digest, context in record.inputs
+        if (name, digest, context) not in tracked
+    ]
     if datasets:
         store.client.log_inputs(run_id, datasets=datasets)
     if record.made_up:
         store.client.log_text(run_id, record.made_up, MADE_UP)
-    parameters = [Param(name, value) for name, value in record.parameters.items() if name not in data.params]
-    changed = [RunTag(name, value) for name, value in tags.items() if data.tags.get(name) != value]
-    store.log(run_id, metrics, parameters, changed)
+    store.log(run_id, metrics, [Param(*item) for item in record.parameters.items() if item[0] not in data.params])
+    store.client.log_batch(run_id, tags=[RunTag(*item) for item in tags.items() if item not in data.tags.items()])
     if run.info.status != "FINISHED":
         store.client.set_terminated(run_id, status="FINISHED", end_time=record.ended)
 

@@ -52,7 +52,7 @@ class TrackedInput(NamedTuple):
 
 @dataclass
 class RunRecord:
-    """Target state of one run."""
+    """Target state of one run; times are milliseconds since 1970."""
 
     cell: Cell
     key: str
@@ -60,14 +60,13 @@ class RunRecord:
     parameters: dict[str, str]
     metrics: dict[str, float]
     measured_at: int
-    """Time of the metrics: start of the evaluation, milliseconds since 1970."""
+    """Start of the evaluation, which is the time of the metrics."""
     inputs: list[TrackedInput]
     curve: dict[tuple[str, int], float]
     """Value of each curve point by name and step."""
     started: int
-    """Start of the training, milliseconds since 1970."""
+    """Start of the training."""
     ended: int
-    """End of the training, milliseconds since 1970."""
     made_up: str = field(default="", repr=False)
     """Made-up sentences as the cell masks and fills them."""
 
@@ -105,50 +104,51 @@ def _run_record(
             f"the summary holds {row['key']!r} and the reports hold {key!r}: it is of an earlier state; run "
             "'palimpsest summarise' first"
         )
-    tags = {**cell_tags(cell, key), **_state_tags(cell, training, evaluation, row)}
-    if entries := entries_of(tags["dvc_stage"], reports / evaluation_report(cell), lock):
-        tags["dvc_lock"] = keep_entries(entries)
+    has_model = cell.method != NO_LANGUAGE_MODEL
+    stage = evaluation["dvc_stage"] or stage_name(cell, "evaluate")
+    entries = entries_of(stage, reports / evaluation_report(cell), lock)
+    tags = {
+        **cell_tags(cell, key),
+        **_code_tags(evaluation["code"]),
+        "dvc_stage": stage,
+        "dvc_lock": keep_entries(entries) if entries else None,
+        "protocol": row["signature"],
+        "model": ", ".join(training["outputs"]) if has_model else None,
+        "flow_run": evaluation.get("flow_run"),
+    }
     steps = {"mask": mask_report(cell), "fill": fill_report(cell)}
     settings = {step: read_report(reports / name) for step, name in steps.items() if name is not None}
     settings["pretrain" if cell.seed is None else "adapt"] = training
-    metrics = {name: float(value) for name, value in _metrics(row) if value is not None}
-    if cell.method != NO_LANGUAGE_MODEL:
-        costs = {name: training.get(field) for name, field in _COSTS.items()}
-        metrics |= {name: float(value) for name, value in costs.items() if value is not None}
+    metrics = dict(_metrics(row)) | {name: training.get(field) for name, field in _COSTS.items() if has_model}
     texts = [f"\nraw     {raw}\nmasked  {masked}\nfilled  {filled}\n" for raw, masked, filled in made_up.get(cell, ())]
+    started = milliseconds(training)
     return RunRecord(
         cell=cell,
         key=key,
-        tags=tags,
+        tags={name: value for name, value in tags.items() if value},
         parameters=dict(_parameters(settings)),
-        metrics=metrics,
+        metrics={name: float(value) for name, value in metrics.items() if value is not None},
         measured_at=milliseconds(evaluation),
         inputs=_inputs(cell, training, evaluation),
         curve=curve_of(training),
-        started=milliseconds(training),
-        ended=milliseconds(training) + round(training["wall_seconds"] * 1000),
+        started=started,
+        ended=started + round(training["wall_seconds"] * 1000),
         made_up="".join(["Made-up sentences, not of the corpus.\n", *texts]) if texts else "",
     )
 
 
-def _state_tags(
-    cell: Cell, training: Mapping[str, Any], evaluation: Mapping[str, Any], row: Mapping[str, Any]
-) -> dict[str, str]:
-    """The tags of a state of a cell; an absent value has none."""
-    code = evaluation["code"]
-    known = {
-        "dvc_stage": evaluation["dvc_stage"] or stage_name(cell, "evaluate"),
+def _code_tags(code: Mapping[str, Any]) -> dict[str, str | None]:
+    """The tags of the current state of a run with the code that made it."""
+    if not code["commit"]:
+        return {CURRENT_TAG: "true"}
+    return {
         CURRENT_TAG: "true",
-        "protocol": row["signature"],
         "commit": code["commit"],
         "mlflow.source.git.commit": code["commit"],
-        "dirty": str(bool(code["dirty"])).lower() if code["commit"] else None,
+        "dirty": str(bool(code["dirty"])).lower(),
         # Keyed digits: the name of a file in this clone, without information on its content.
-        "changes": code.get("changes") if code["commit"] else None,
-        "model": ", ".join(training["outputs"]) if cell.method != NO_LANGUAGE_MODEL else None,
-        "flow_run": evaluation.get("flow_run"),
+        "changes": code.get("changes"),
     }
-    return {name: value for name, value in known.items() if value}
 
 
 def _parameters(reports: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -194,15 +194,15 @@ def curve_of(training: Mapping[str, Any]) -> dict[tuple[str, int], float]:
 def _inputs(cell: Cell, training: Mapping[str, Any], evaluation: Mapping[str, Any]) -> list[TrackedInput]:
     """Each input once: MLflow stores one context of a file in a run."""
     contexts = {}
-    for name in training["inputs"] if cell.method != NO_LANGUAGE_MODEL else ():
-        learned = "initial model" if name.startswith("models/") else "training"
-        contexts[name] = "validation" if name.endswith("valid.txt") else learned
-    for name in evaluation["inputs"]:
-        if cell.method == NO_LANGUAGE_MODEL:
-            # Nothing was trained: both reports are those of recognition.
-            contexts[name] = "model" if name.startswith("models/") else "testing"
-        elif Path(name).suffix:
-            contexts.setdefault(name, "testing")
+    if cell.method == NO_LANGUAGE_MODEL:
+        # Nothing was trained: both reports are those of recognition.
+        contexts = {name: "model" if name.startswith("models/") else "testing" for name in evaluation["inputs"]}
+    else:
+        for name in training["inputs"]:
+            learned = "initial model" if name.startswith("models/") else "training"
+            contexts[name] = "validation" if name.endswith("valid.txt") else learned
+        tested = {name: "testing" for name in evaluation["inputs"] if Path(name).suffix}
+        contexts |= {name: context for name, context in tested.items() if name not in contexts}
     digests = {**evaluation["inputs"], **training["inputs"]}
     return [TrackedInput(name, digests[name][:_DIGEST_CHARACTERS], context) for name, context in contexts.items()]
 

@@ -4,21 +4,20 @@ A run is found or made under the lock of a file. So parallel stages and publishe
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from tasks.errors import PassingError, ResourceError
 from tasks.records.cell import Cell
-from tasks.records.run_key import cell_path_of
 from tasks.results.titles import group_of
 from tasks.results.tracking.settings import TrackingSettings
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import Metric, Param, Run, RunTag
+    from mlflow.entities import Metric, Param, Run
 
 KEY_TAG = "palimpsest.key"
 CELL_TAG = "palimpsest.cell"
@@ -27,8 +26,8 @@ RETIRED_KEY_TAG = "palimpsest.retired_key"
 """Earlier key of a run that was replaced by another run of the same key, with other numbers."""
 
 _LOCK_SECONDS = 120
-_PAGE, _METRICS, _PARAMETERS = 1000, 800, 100
-"""Runs of an answer, and items of a call: MLflow takes 1,000 metrics, parameters and tags together."""
+_MOST_RUNS, _METRICS, _PARAMETERS = 50_000, 1000, 100
+"""Runs of an answer, metrics of a call, and parameters of a call: MLflow takes no more."""
 _SQLITE = "sqlite:///"
 _ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -69,35 +68,20 @@ def cell_tags(cell: Cell, key: str) -> dict[str, str]:
     }
 
 
-class TrackingStore:
+class TrackingStore(NamedTuple):
     """An open MLflow store with its experiment; made by ``locked_store``."""
 
-    def __init__(self, client: "MlflowClient", experiment_id: str) -> None:
-        self.client = client
-        self.experiment_id = experiment_id
+    client: "MlflowClient"
+    experiment_id: str
 
     def runs(self, condition: str = "") -> "list[Run]":
         """All runs of the experiment that are not deleted, with metrics, parameters, tags and inputs."""
-        found: list[Run] = []
-        token = None
-        while True:
-            page = self.client.search_runs(
-                [self.experiment_id], condition, max_results=_PAGE, order_by=["start_time ASC"], page_token=token
-            )
-            found += page
-            token = page.token
-            if not token:
-                return found
+        order = ["start_time ASC"]
+        return list(self.client.search_runs([self.experiment_id], condition, max_results=_MOST_RUNS, order_by=order))
 
     def runs_of_key(self, key: str) -> "list[Run]":
         """The run with this key, or none."""
         return self.runs(f"tags.`{KEY_TAG}` = '{key}'")
-
-    def make_run(self, key: str, tags: Mapping[str, str], start_time: int | None = None) -> "Run":
-        """Make the run of a key that has none; call it with the lock held. ``start_time`` in milliseconds."""
-        return self.client.create_run(
-            self.experiment_id, start_time=start_time, tags=dict(tags), run_name=cell_path_of(key)
-        )
 
     def curves(self, run: "Run", names: Iterable[str]) -> dict[tuple[str, int], float]:
         """The value of every point of a run's curves, by name and step."""
@@ -107,22 +91,12 @@ class TrackingStore:
             for metric in self.client.get_metric_history(run.info.run_id, name)
         }
 
-    def log(
-        self,
-        run_id: str,
-        metrics: "Sequence[Metric]",
-        parameters: "Sequence[Param]" = (),
-        tags: "Sequence[RunTag]" = (),
-    ) -> None:
-        """Log everything in as few calls as MLflow allows, since each waits for the disk; tags in the last one."""
-        calls = max(1, -(-len(metrics) // _METRICS), -(-len(parameters) // _PARAMETERS))
-        for call in range(calls):
-            self.client.log_batch(
-                run_id,
-                metrics=metrics[call * _METRICS : (call + 1) * _METRICS],
-                params=parameters[call * _PARAMETERS : (call + 1) * _PARAMETERS],
-                tags=tags if call == calls - 1 else (),
-            )
+    def log(self, run_id: str, metrics: "Sequence[Metric]", parameters: "Sequence[Param]" = ()) -> None:
+        """Log all metrics and parameters, in as many calls as MLflow needs."""
+        for start in range(0, len(metrics), _METRICS):
+            self.client.log_batch(run_id, metrics=metrics[start : start + _METRICS])
+        for start in range(0, len(parameters), _PARAMETERS):
+            self.client.log_batch(run_id, params=parameters[start : start + _PARAMETERS])
 
 
 @contextmanager
@@ -141,31 +115,29 @@ def locked_store(settings: TrackingSettings, *, made: bool = True) -> Iterator[T
     from mlflow.exceptions import MlflowException
 
     with _store_lock(uri):
-        store = _open_store(settings)
+        store = _open_store(uri, settings.experiment)
         try:
             yield store
         except MlflowException as error:
             raise unreachable_store(uri, error) from error
 
 
-def _open_store(settings: TrackingSettings) -> TrackingStore:
-    uri = tracking_uri(settings)
+def _open_store(uri: str, name: str) -> TrackingStore:
     try:
         from mlflow import MlflowClient
 
         client = MlflowClient(tracking_uri=uri)
-        experiment = client.get_experiment_by_name(settings.experiment)
+        experiment = client.get_experiment_by_name(name)
         if experiment is None:
             # Next to a SQLite file: MLflow would take the current folder of the first process.
             place = (_sqlite_file(uri).absolute().parent / "mlruns").as_uri() if uri.startswith(_SQLITE) else None
-            experiment = client.get_experiment(client.create_experiment(settings.experiment, place))
+            experiment = client.get_experiment(client.create_experiment(name, place))
     except Exception as error:
         raise unreachable_store(uri, error) from error
     if experiment.lifecycle_stage != "active":
         raise ResourceError(
-            f"the MLflow experiment {settings.experiment!r} in {shown_uri(uri)!r} was deleted; restore it with "
-            f"'mlflow experiments restore --experiment-id {experiment.experiment_id}', or name another in "
-            "tracking.experiment"
+            f"the MLflow experiment {name!r} in {shown_uri(uri)!r} was deleted; restore it with 'mlflow experiments "
+            f"restore --experiment-id {experiment.experiment_id}', or name another in tracking.experiment"
         )
     return TrackingStore(client, experiment.experiment_id)
 
@@ -177,9 +149,7 @@ def unreachable_store(uri: str, error: Exception) -> ResourceError:
             f"the MLflow store {shown_uri(uri)!r} was made by another version of MLflow; back it up and bring it up to "
             "date with 'mlflow db upgrade', or name another store in tracking.uri"
         )
-    # A module that is not there does not come by itself.
-    kind = ResourceError if isinstance(error, ImportError) or "Unsupported" in type(error).__name__ else PassingError
-    return kind(
+    return PassingError(
         f"the MLflow store {shown_uri(uri)!r} cannot be used ({type(error).__name__}); start its server, or correct "
         "tracking.uri in params.yaml or MLFLOW_TRACKING_URI"
     )
