@@ -227,8 +227,8 @@ def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: 
         from tasks.torch_setup import set_up_torch
 
         set_up_torch(resources.threads)
-        recogniser, speech = load_recogniser(str(files.recogniser)), read_encoded(str(files.encoded))
-        speech.check_recogniser(recogniser.hash)
+        recogniser = load_recogniser(str(files.recogniser))
+        speech = read_encoded(str(files.encoded), recogniser)
         texts, synthetic = _decoded(recogniser, speech, settings), speech.synthetic
     if files.output:
         write_partials(files.output, texts)
@@ -256,7 +256,7 @@ def _decoded(recogniser: "Recogniser", speech: "EncodedSpeech", settings: Stream
     beginnings = [
         (name, *heard) for name in speech.utterance_ids for heard in _heard(recogniser, speech, name, settings)
     ]
-    encoded = [speech.frames(name)[:frames] for name, _, frames in beginnings]
+    encoded = [speech.tensors[name].float()[:frames] for name, _, frames in beginnings]
     best = settings.search.model_copy(update={"nbest": 1})
     found: dict[str, Texts] = {}
     for (name, seconds, _), hypotheses in zip(beginnings, recognise(recogniser, encoded, best), strict=True):

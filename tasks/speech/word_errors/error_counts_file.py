@@ -141,13 +141,19 @@ def dev_warnings(dev: Mapping[str, Any]) -> list[str]:
     return warnings
 
 
-def error_lines(measured: Mapping[str, Any]) -> list[str]:
-    """The rates as text: one line, and one for each technique and each group by language."""
-    lines = [
+def shown_errors(measured: Mapping[str, Any]) -> str:
+    """The word error rate and its parts as a line of text."""
+    speech = " of synthetic speech" if measured.get("synthetic_speech") else ""
+    return (
         f"word error rate {shown_rate(measured)}: {measured['insertions']:,} insertions, {measured['deletions']:,} "
         f"deletions, {measured['substitutions']:,} substitutions in {measured['words']:,} words of "
-        f"{measured['utterances']:,} utterances; characters {shown_rate(measured, 'character_error_rate')}"
-    ]
+        f"{measured['utterances']:,} utterances{speech}"
+    )
+
+
+def error_lines(measured: Mapping[str, Any]) -> list[str]:
+    """The rates as text: one line, and one for each technique and each group by language."""
+    lines = [f"{shown_errors(measured)}; characters {shown_rate(measured, 'character_error_rate')}"]
     for technique, masked in measured["masked_words"].items():
         recall = "undefined" if masked["recall"] is None else f"{masked['recall']:.1%}"
         lines.append(

@@ -1,5 +1,7 @@
 """Recordings on their way through features and encoder into a file."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -62,6 +64,9 @@ def test_all_recordings_that_headers_show_to_be_useless_are_named(recogniser, tm
     assert "dog" not in message
 
 
+OTHER = SimpleNamespace(hash="f" * 60)
+
+
 def write(path, frames):
     write_encoded(path, EncodedSpeech("abc" * 20, {"b-2": 0.1}, 0.04, synthetic=True, tensors={"b-2": frames}))
 
@@ -69,7 +74,7 @@ def write(path, frames):
 def test_encoded_speech_belongs_to_its_recogniser_and_other_files_are_refused(tmp_path):
     write(tmp_path / "x", torch.zeros(2, 2))
     with pytest.raises(SpeechError, match="encoded by the recogniser abcabcabcabc, and this one is ffffffffffff"):
-        read_encoded(tmp_path / "x").check_recogniser("f" * 60)
+        read_encoded(tmp_path / "x", OTHER)
     (tmp_path / "cut").write_bytes((tmp_path / "x").read_bytes()[:-3])
     (tmp_path / "text").write_text("no tensors")
     save_file({"weight": torch.zeros(1)}, tmp_path / "model")
@@ -80,7 +85,7 @@ def test_encoded_speech_belongs_to_its_recogniser_and_other_files_are_refused(tm
         ("model", "is no encoded speech"),
     ]:
         with pytest.raises(SpeechError, match=message):
-            read_encoded(tmp_path / name)
+            read_encoded(tmp_path / name, OTHER)
     with pytest.raises(SpeechError, match="'b-2' is not finite as float16"):
         write(tmp_path / "y", torch.full((1, 2), 1e6))
     assert not (tmp_path / "y").exists()

@@ -103,9 +103,9 @@ def test_encoded_speech_decodes_to_what_was_whistled(trained, tones, tmp_path):
     found = measured("encode-speech", *files, "--threads", "1")
     assert (found["utterances"], found["without_frames"]) == (20, 0)
     assert output.stat().st_mode & 0o777 == 0o600
-    recogniser, encoded = load_recogniser(folder), read_encoded(output)
-    encoded.check_recogniser(recogniser.hash)
-    heard = greedy_decode(recogniser.model, recogniser.units.blank, [encoded.frames(i) for i in encoded.utterance_ids])
+    recogniser = load_recogniser(folder)
+    encoded = read_encoded(output, recogniser)
+    heard = greedy_decode(recogniser.model, recogniser.units.blank, encoded.frames)
     said = {utterance.utterance_id: utterance.text for utterance in read_manifest(manifest)}
     assert encoded.utterance_ids == list(said)
     right = [recogniser.units.decode(ids) == text for ids, text in zip(heard, said.values(), strict=True)]

@@ -106,7 +106,7 @@ def test_weights_of_fusion_are_decided_by_decoding(monkeypatch, lm_weights, roun
 
     monkeypatch.setattr(fusion_weights, "recognise", heard)
     settings = FusionSettings(lm_weights=lm_weights, insertion_bonuses=[0.0], tuning_rounds=rounds)
-    speech = SimpleNamespace(frames=[None], references={"u1": "right"}, encoded=SimpleNamespace(utterance_ids=["u1"]))
+    speech = SimpleNamespace(frames=[None], references={"u1": "right"}, utterance_ids=["u1"])
     units = SimpleNamespace(blank=3, decode=lambda units: "right" if units == RIGHT else "wrong")
     recogniser = SimpleNamespace(units=units, hash="0" * 64)
     weights, found = tuned_weights({BONUS: None, LM: None}, speech, TuneFusionSettings(fusion=settings), recogniser)
