@@ -46,10 +46,6 @@ class ScoredHypotheses:
         """Errors of the choice for each utterance (U,), int64."""
         return np.take_along_axis(self.errors, self.choice(weights)[:, None], axis=1)[:, 0]
 
-    def error_count(self, weights: Weights) -> int:
-        """Sum of the errors of all choices."""
-        return int(self.errors_of(weights).sum())
-
 
 def padded(rows: Sequence[Sequence[float] | np.ndarray], filler: float, width: int = 1) -> np.ndarray:
     """Rows of different lengths as one array (U, H) of at least this width, float64."""
@@ -98,9 +94,7 @@ def tune(
         chosen = np.array(points)[(draws.astype(np.float64) @ errors.T.astype(np.float64)).argmin(axis=1)]  # (R, N)
         mean = dict(zip(axes, chosen.mean(axis=0).round(digits).tolist(), strict=True))
         deviation = dict(zip(axes, chosen.std(axis=0).round(digits).tolist(), strict=True))
-    at_edge = [name for name, axis in axes.items() if first[name] and len(axis) > 1 and first[name] in _ends(axis)]
+    at_edge = [
+        name for name, axis in axes.items() if first[name] and len(axis) > 1 and first[name] in (min(axis), max(axis))
+    ]
     return TunedWeights(mean, deviation, named, totals.tolist(), at_edge)
-
-
-def _ends(axis: Sequence[float]) -> tuple[float, float]:
-    return min(axis), max(axis)

@@ -37,8 +37,6 @@ _MOST_PIECES = 224
 """Maximum of word pieces in one window of 30 s, as in Whisper's own code."""
 _READ_ALOUD = "%$&+=#@€£¥¢§°½¼¾²³"
 """Signs that are read as words but that the normalisation treats as punctuation."""
-
-
 Search: TypeAlias = "tuple[list[int], GenerationConfig]"
 """Prompt of the decoder, and transformers' settings of its search."""
 
@@ -93,7 +91,7 @@ class WhisperRecogniser:
         scored = list(zip(rows, generated.sequences_scores.tolist(), strict=True))
         ended = [(ids[: ids.index(end)], mean) for ids, mean in scored if end in ids]
         best = ended or scored
-        scale = (len(best[0][0]) + bool(ended)) ** settings.length_penalty
+        scale = len(best[0][0]) + bool(ended)
         return [ScoredHypothesis(self.text_of(pieces), mean * scale) for pieces, mean in best], bool(ended)
 
     def search(self, settings: WhisperSettings) -> "Search":
@@ -109,8 +107,9 @@ class WhisperRecogniser:
         if getattr(own, "is_multilingual", False):
             languages = {name.strip("<|>"): number for name, number in own.lang_to_id.items()}
             if settings.language not in languages:
-                known = f"{nearest(settings.language, languages)}; known: {', '.join(sorted(languages))}"
-                raise ParameterError(f"language {settings.language!r} is not known to this model{known}")
+                raise ParameterError(
+                    f"language {settings.language!r} is not known to this model{nearest(settings.language, languages)}"
+                )
             prompt += [languages[settings.language], own.task_to_id["transcribe"]]
         elif settings.language != "en":
             raise ParameterError(f"language {settings.language!r} is not allowed: this model knows English ('en') only")
@@ -123,7 +122,7 @@ class WhisperRecogniser:
             forbidden.update(piece for piece in range(end) if has_digits(self.text_of([piece])))
         return prompt, GenerationConfig(
             num_beams=settings.beam_width,
-            length_penalty=settings.length_penalty,
+            length_penalty=1.0,  # the mean, as in Whisper's own code
             max_new_tokens=min(_MOST_PIECES, int(config.max_target_positions) - len(prompt)),
             suppress_tokens=sorted(piece for piece in forbidden if 0 <= piece < size),
             begin_suppress_tokens=sorted(piece for piece in own.begin_suppress_tokens or [] if piece < size),

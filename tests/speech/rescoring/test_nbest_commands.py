@@ -70,7 +70,6 @@ def test_what_can_be_won_by_hand(tmp_path, capsys):
         "empty_lists": 1,
         "words": 8,
         "hypotheses": 7,
-        "distinct_hypotheses": 6,
         # One word of b, one of c, both of d; the best of b has none.
         "wer": 4 / 8,
         "oracle_wer": 3 / 8,

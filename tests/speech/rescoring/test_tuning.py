@@ -40,7 +40,7 @@ def test_the_weight_that_is_needed_is_found():
     table = table_of(NEEDS_MORE_THAN_ONE)
     axes = {LM: [0.0, 1.0, 2.0, 4.0], BONUS: [0.0]}
     tuned = tune_weights(table, axes, 0)
-    assert (tuned.weights, table.error_count(tuned.weights), len(tuned.points)) == ({LM: 2.0, BONUS: 0.0}, 0, 4)
+    assert (tuned.weights, table.wer(tuned.weights), len(tuned.points)) == ({LM: 2.0, BONUS: 0.0}, 0, 4)
     assert tuned.at_edge == []
     assert tune_weights(table, {LM: [0.0, 2.0]}, 0).at_edge == [LM]
     # All draws of one utterance are the same.
@@ -55,7 +55,7 @@ def test_weights_are_the_mean_of_the_best_on_draws():
     tuned = tune_weights(table, {LM: [0.0, 2.0]}, 4000)
     assert tuned.weights[LM] == pytest.approx(0.5, abs=0.05)
     assert tuned.deviation[LM] == pytest.approx(2 * (0.25 * 0.75) ** 0.5, abs=0.05)
-    assert (min(tuned.errors), table.error_count(tuned.weights)) == (1, 1)
+    assert (min(tuned.errors), table.wer(tuned.weights)) == (1, 1 / 2)
     assert tune_weights(table, {LM: [0.0, 2.0]}, 0).weights[LM] == 0.0
 
 
