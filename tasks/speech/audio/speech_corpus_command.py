@@ -20,7 +20,6 @@ Examples:
 """
 
 import os
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
@@ -90,12 +89,9 @@ def speech_corpus(
         several_channels=sum(each.channels > 1 for each in headers),
         left_out={reason: len(names) for reason, names in left_out.items()},
     )
+    report.shown = f"{len(utterances):,} of {len(found):,} utterances, {seconds / 3600:.2f} hours"
     if sentence:
         report.warn(sentence)
-    print(
-        f"{settings.kind}: {len(utterances):,} of {len(found):,} utterances, {seconds / 3600:.2f} hours",
-        file=sys.stderr,
-    )
     return report
 
 
@@ -108,13 +104,11 @@ def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
     from tasks.speech.synthesis.synthetic_corpus import synthesise_corpus
 
     measured = synthesise_corpus(settings.source, files.output, settings.synthesis)
-    print(
-        f"synthetic speech: {measured['utterances']:,} utterances, {measured['audio_seconds'] / 60:.1f} minutes, "
-        f"{measured['speakers']} voices; {sum(measured['left_out'].values()):,} of {measured['lines']:,} lines left "
-        "out",
-        file=sys.stderr,
+    shown = (
+        f"synthetic speech: {measured['utterances']:,} of {measured['lines']:,} lines, "
+        f"{measured['audio_seconds'] / 60:.1f} minutes, {measured['speakers']} voices"
     )
-    return Report(measured, seed=settings.synthesis.seed)
+    return Report(measured, seed=settings.synthesis.seed, shown=shown)
 
 
 def _cell(files: SpeechCorpusFiles, section: str | None, cell: Cell) -> Cell:

@@ -35,7 +35,8 @@ def read_any_manifest(path: str | Path) -> Found:
         return
     records = ((number, each) for number, one in lines for each in ([one] if isinstance(one, str) else divide(one)))
     parse = partial(_part, Path(path).absolute().parent)
-    yield from read_records(path, parse, "manifest", records=records).values()
+    found: dict[str, Utterance | LeftOut] = read_records(path, parse, "manifest", records=records)
+    yield from found.values()
 
 
 def _of_nemo(record: dict[str, Any]) -> Iterator[dict[str, Any]]:

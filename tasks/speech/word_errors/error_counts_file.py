@@ -43,7 +43,7 @@ from tasks.speech.word_errors.word_errors import (
     WordGroups,
     align_words,
     mean_of,
-)
+)  # fmt: skip
 
 
 def measure_errors(errors: ErrorTable, settings: WordErrorSettings) -> dict[str, Any]:
@@ -126,15 +126,15 @@ def error_warnings(measured: Mapping[str, Any]) -> list[str]:
         warnings.append(f"{missing} of {measured['utterances']} utterances have no hypothesis; their words are deleted")
     if empty := measured["empty_references"]:
         warnings.append(f"{empty} references hold no word after normalisation; words recognised there are insertions")
-    return warnings + (dev_warnings(measured["dev"]) if measured.get("dev") else [])
+    return warnings + dev_warnings(measured.get("dev") or {})
 
 
 def dev_warnings(dev: Mapping[str, Any]) -> list[str]:
     """Warnings about weights that were tuned on dev."""
     warnings = []
-    if edges := dev["at_edge_of_grid"]:
+    if edges := dev.get("at_edge_of_grid"):
         warnings.append(f"the best of the grid is at its edge for {', '.join(edges)}; give a wider grid")
-    if empty := dev["empty_references"]:
+    if empty := dev.get("empty_references"):
         warnings.append(f"{empty} development references hold no word; words recognised there are insertions")
     if missing := dev.get("not_encoded"):
         warnings.append(f"{missing} development references have no encoded speech; they are left out")

@@ -7,7 +7,6 @@ example:
   palimpsest reference-text --references test/manifest.jsonl --output test.txt
 """
 
-import sys
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
@@ -34,8 +33,7 @@ class ReferenceFiles(StageFiles):
 def reference_text(settings: Settings, files: ReferenceFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Write the lines."""
     written = write_lines(files.output, reference_lines(read_references(files.references)), private=True)
-    print(f"{written:,} references written", file=sys.stderr)
-    return Report().measure(references=written)
+    return Report(shown=f"{written:,} references written").measure(references=written)
 
 
-COMMAND = StageCommand(name="reference-text", stage=reference_text, settings=Settings, files=ReferenceFiles, section={})
+COMMAND = StageCommand("reference-text", reference_text, Settings, ReferenceFiles, section={})
