@@ -109,22 +109,16 @@ def read_weights(path: str, settings: TuneFusionSettings, recogniser: Recogniser
     return found
 
 
-def axes_of(settings: FusionSettings) -> dict[str, list[float]]:
-    """The values of each weight, by its name."""
+def _grid(settings: FusionSettings) -> tuple[dict[str, list[float]], list[Point], Point]:
+    """The values of each weight by its name, all points, and the point that dev is decoded with first.
+
+    If the language model has weight 0, no internal model is subtracted either.
+    """
     internal = [0.0] if settings.internal_lm == "none" else settings.internal_lm_weights
-    axes = (settings.lm_weights, settings.insertion_bonuses, internal)
-    return {name: sorted(set(values)) for name, values in zip(NAMES, axes, strict=True)}
-
-
-def grid_of(settings: FusionSettings) -> list[Point]:
-    """All points of the grid; if the language model has weight 0, no internal model is subtracted either."""
-    return [point for point in itertools.product(*axes_of(settings).values()) if point[0] or not point[2]]
-
-
-def middle_of(settings: FusionSettings) -> Point:
-    """The point that dev is decoded with first."""
-    weight, bonus, internal = (values[(len(values) - 1) // 2] for values in axes_of(settings).values())
-    return weight, bonus, internal if weight else 0.0
+    each = [sorted(set(values)) for values in (settings.lm_weights, settings.insertion_bonuses, internal)]
+    points = [point for point in itertools.product(*each) if point[0] or not point[2]]
+    weight, bonus, middle = (values[(len(values) - 1) // 2] for values in each)
+    return dict(zip(NAMES, each, strict=True)), points, (weight, bonus, middle if weight else 0.0)
 
 
 class _DevLists:
@@ -186,8 +180,9 @@ def tuned_weights(
     words = sum(map(len, lists.references))
     if not words:
         raise SpeechError("none of the references of --dev-manifest holds a word; give the words that were said")
-    decoded = {point: lists.decode(point, settings) for point in dict.fromkeys((_ALONE, middle_of(fusion)))}
-    grid = axes_of(fusion), grid_of(fusion), fusion.resamples, _DIGITS
+    axes, points, middle = _grid(fusion)
+    decoded = {point: lists.decode(point, settings) for point in dict.fromkeys((_ALONE, middle))}
+    grid = axes, points, fusion.resamples, _DIGITS
     for _ in range(fusion.tuning_rounds):
         tuned = tune(lists.hypotheses(), *grid)
         chosen = tuple(tuned.weights.values())
@@ -199,7 +194,7 @@ def tuned_weights(
     weights = FusionWeights(
         **dict(zip(NAMES, best, strict=True)), internal_lm=fusion.internal_lm, recogniser_hash=recogniser.hash
     )
-    points = [dict(zip(NAMES, point, strict=True)) for point in decoded]
+    tried = [dict(zip(NAMES, point, strict=True)) for point in decoded]
     return weights, {
         "wer": decoded[best] / words,
         "wer_alone": decoded[_ALONE] / words,
@@ -210,7 +205,7 @@ def tuned_weights(
         "empty_references": sum(not reference for reference in lists.references),
         "not_encoded": len(dev.references) - len(dev.utterance_ids),
         "grid": _rates(promised.points, promised.errors, words),
-        "decoded": _rates(points, decoded.values(), words),
+        "decoded": _rates(tried, decoded.values(), words),
         "tuning_seconds": time.perf_counter() - started,
     }
 

@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 import numpy as np
 
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tasks.speech.search.scorer import grown
 
 _LAST = chr(0x10FFFF)
 EMPTY, _OUTSIDE = 0, 1
@@ -65,9 +66,7 @@ class WordBeginnings:
     def extended(self, beginnings: np.ndarray, units: np.ndarray) -> np.ndarray:
         """The prefixes (N,) extended by the letters of one unit."""
         new = np.unique(beginnings[self._table["row"][beginnings] < 0])
-        if (more := self._rows + len(new) - len(self._next)) > 0:
-            larger = np.full((max(more, len(self._next)), self._next.shape[1]), -1, dtype=np.int32)
-            self._next = np.concatenate([self._next, larger])
+        self._next = grown(self._next, self._rows + len(new), -1)
         self._table["row"][new] = np.arange(self._rows, self._rows + len(new))
         self._rows += len(new)
         rows = self._table["row"][beginnings]

@@ -20,7 +20,7 @@ from tasks.speech.fusion.next_word_distributions import NextWordDistributions
 from tasks.speech.fusion.unit_scorers import SpelledUnits
 from tasks.speech.fusion.word_beginnings import EMPTY, SortedVocabulary, WordBeginnings
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.scorer import Scorer
+from tasks.speech.search.scorer import Scorer, grown
 
 _FIRST = 0
 """The history before the first word."""
@@ -154,8 +154,7 @@ class WordLookahead(Scorer):
 
     def _look_first(self, word: np.ndarray) -> np.ndarray:
         """``_look`` at the beginning of a sentence (N,); each prefix is looked up once."""
-        if (more := self._beginnings.capacity - len(self._looked)) > 0:
-            self._looked = np.concatenate([self._looked, np.full(more, np.nan)])
+        self._looked = grown(self._looked, self._beginnings.capacity, np.nan)
         if (missing := np.unique(word[np.isnan(self._looked[word])])).size:
             self._looked[missing] = self._look(np.full(len(missing), _FIRST), missing)
         return self._looked[word]

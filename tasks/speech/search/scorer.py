@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from torchaudio.models import RNNT
 
 
+def grown(table: np.ndarray, rows: int, filler: float = 0) -> np.ndarray:
+    """The table with at least so many rows; if it must grow, it has twice as many, of the filler."""
+    if rows <= len(table):
+        return table
+    return np.concatenate([table, np.full_like(table, filler, shape=(2 * rows - len(table), *table.shape[1:]))])
+
+
 class Scorer:
     """Scores of unit sequences, the nodes of a prefix tree; a score depends on the sequence only.
 
@@ -33,10 +40,8 @@ class Scorer:
 
     def add(self, first: int, rows: np.ndarray) -> None:
         """Set the numbers of the nodes from ``first`` on."""
-        end = first + len(rows)
-        if end > len(self.nodes):
-            self.nodes = np.concatenate([self.nodes, np.zeros(2 * end - len(self.nodes), dtype=self.columns)])
-        self.nodes[first:end] = rows
+        self.nodes = grown(self.nodes, first + len(rows))
+        self.nodes[first : first + len(rows)] = rows
 
     def values(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
         """Score of each node (N,), float64; the estimate where ``estimated``. Other nodes are settled."""
