@@ -10,26 +10,11 @@ from tiny_recogniser import random_recogniser, write_noise
 from tasks.errors import SpeechError
 from tasks.speech.audio.manifest import read_manifest
 from tasks.speech.recogniser.encoded_speech import EncodedSpeech, encode_utterances, read_encoded, write_encoded
-from tasks.speech.recogniser.recogniser import log_mel
-from tasks.speech.recogniser.settings import FeatureSettings
 
 
 @pytest.fixture(scope="module")
 def recogniser():
     return random_recogniser()
-
-
-def test_features_are_those_of_torchaudios_pipeline():
-    import torchaudio
-    from torchaudio.pipelines import rnnt_pipeline
-
-    noise = torch.randn(16_000, generator=torch.Generator().manual_seed(0)).clamp(-1, 1)
-    signal = torch.linspace(0, 0.5, 16_000) * noise * torch.logspace(-6, 0, 16_000)  # from below the line to far above
-    spectrogram = torchaudio.transforms.MelSpectrogram(sample_rate=16_000, n_fft=400, n_mels=80, hop_length=160)
-    expected = rnnt_pipeline._piecewise_linear_log(spectrogram(signal).transpose(1, 0) * rnnt_pipeline._gain)
-    found = log_mel(signal, FeatureSettings(bands=80))
-    assert found.shape == (101, 80)
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_an_utterance_is_encoded_the_same_in_any_company_and_in_a_stream(recogniser):
