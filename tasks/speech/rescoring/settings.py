@@ -144,6 +144,9 @@ class WhisperSettings(Settings):
     memory of its own (18 MB for the smallest model, 490 MB for the largest)."""
     nbest: int = Field(default=10, ge=1)
     """Hypotheses of each utterance that are written, at most ``beam_width``; spellings of the same words are merged."""
+    length_penalty: float = Field(default=1.0, ge=0, le=2)
+    """Power of the length that log-probabilities are divided by for ranking: 1 as in Whisper's own code. With 0 scores
+    are plain sums, and the shortest hypotheses win."""
     language: str = "en"
     """Code of the spoken language, such as ``en`` or ``de``; ``en`` for an English-only model."""
     no_digits: bool = False

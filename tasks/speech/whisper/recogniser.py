@@ -91,7 +91,7 @@ class WhisperRecogniser:
         scored = list(zip(rows, generated.sequences_scores.tolist(), strict=True))
         ended = [(ids[: ids.index(end)], mean) for ids, mean in scored if end in ids]
         best = ended or scored
-        scale = len(best[0][0]) + bool(ended)
+        scale = (len(best[0][0]) + bool(ended)) ** settings.length_penalty
         return [ScoredHypothesis(self.text_of(pieces), mean * scale) for pieces, mean in best], bool(ended)
 
     def search(self, settings: WhisperSettings) -> "Search":
@@ -122,7 +122,7 @@ class WhisperRecogniser:
             forbidden.update(piece for piece in range(end) if has_digits(self.text_of([piece])))
         return prompt, GenerationConfig(
             num_beams=settings.beam_width,
-            length_penalty=1.0,  # the mean, as in Whisper's own code
+            length_penalty=settings.length_penalty,
             max_new_tokens=min(_MOST_PIECES, int(config.max_target_positions) - len(prompt)),
             suppress_tokens=sorted(piece for piece in forbidden if 0 <= piece < size),
             begin_suppress_tokens=sorted(piece for piece in own.begin_suppress_tokens or [] if piece < size),
