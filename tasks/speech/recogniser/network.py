@@ -93,8 +93,6 @@ def greedy_decode(model: "RNNT", blank: int, encoded: Sequence[Tensor]) -> list[
 
 
 _BATCH = 16
-
-
 ValidUtterance = tuple[str, list[int], Tensor]
 """Words, units and normalised features of a held-out utterance, the same at every validation."""
 

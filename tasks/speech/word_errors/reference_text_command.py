@@ -7,6 +7,7 @@ example:
   palimpsest reference-text --references test/manifest.jsonl --output test.txt
 """
 
+import sys
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
@@ -33,7 +34,8 @@ class ReferenceFiles(StageFiles):
 def reference_text(settings: Settings, files: ReferenceFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Write the lines."""
     written = write_lines(files.output, reference_lines(read_references(files.references)), private=True)
-    return Report(shown=f"{written:,} references written").measure(references=written)
+    print(f"{written:,} references written", file=sys.stderr)  # the output may be a pipe
+    return Report().measure(references=written)
 
 
 COMMAND = StageCommand("reference-text", reference_text, Settings, ReferenceFiles, section={})
