@@ -1,8 +1,7 @@
-"""A causal language model with its own tokens inside the search over units: it scores complete words.
+"""A causal language model with its own tokens inside the search over units: it scores complete words (decision 0023).
 
-Its tokens are not the recogniser's units, so it has no score for a word prefix, and there is no look-ahead. Instead
-each letter has a fixed cost, equal for all words. When the next unit begins a word, the complete word's log-probability
-replaces its letter costs. So nothing is counted twice, and a finished sentence has the model's own score. Complete
+Until a word is complete, each letter has a fixed cost, equal for all words. When the next unit begins a word, the
+complete word's log-probability replaces its letter costs. So a finished sentence has the model's own score. Complete
 words are scored every few frames, all at once, and have their letter costs until then.
 """
 

@@ -3,14 +3,9 @@
 score = transducer + insertion_bonus x words + lm_weight x language model - internal_lm_weight x internal model.
 The score of blank is unchanged.
 
-Language models are compared with one set of weights. Weights that each model tunes on few utterances differ by chance,
-and the word error rates then differ by that chance too.
-
-Dev is decoded without a language model and with the weights in the middle of the grid. The n-best lists of both have
-scores in parts. They give, for every point of the grid, the winning hypothesis of each utterance and its word errors.
-Each weight is the mean of the best weights on resamples (decision 0068). Dev is decoded with these weights, its lists
-are added, and the weights are tuned again. Weights that do not lower the word error rate of a real decoding are not
-used.
+The n-best lists of two decodings of dev give the word errors of every point of the grid (decisions 0023 and 0068). Dev
+is decoded with the weights that follow, its lists are added, and the weights are tuned again. Weights that do not lower
+the word error rate of a real decoding are not used.
 """
 
 import itertools

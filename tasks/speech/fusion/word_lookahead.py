@@ -1,14 +1,12 @@
-"""Look-ahead: a word-level language model inside the beam search over units.
+"""Look-ahead: a word-level language model inside the beam search over units (decision 0023).
 
 While a word is being spelled, its score is the probability of all words with that prefix. When the next unit begins a
-word, or the sentence ends, the word's own probability replaces that score. The look-ahead thus cancels out, and the
-score of a finished sentence is the language model's own, however units divide the words. No unit raises the score.
+word, or the sentence ends, the word's own probability replaces that score. So the score of a finished sentence is the
+language model's own. No unit raises the score.
 
-At the beginning of a word the model has not yet been asked for the distribution after the previous words. Until then
-the estimate is the distribution of the first word of a sentence.
-
-A word outside the vocabulary has the probability of the unknown word times a fixed share: it is one of many. Every
-prefix could still become such a word, so this floor is part of each sum.
+At the beginning of a word, the distribution of the first word of a sentence is the estimate. A word outside the
+vocabulary has the probability of the unknown word times a fixed share. Every prefix could still become such a word, so
+this floor is part of each sum.
 """
 
 import numpy as np

@@ -1,12 +1,10 @@
-"""Tuning of the weights of fusion and of rescoring on dev.
+"""Tuning of the weights of fusion and of rescoring on dev (decision 0068).
 
 score = recogniser's + lm_weight * log P_lm + insertion_bonus * words + ...
 
 Each hypothesis of dev has the parts of its score and its word errors, as arrays. So a point of the grid of weights is
-one pass over arrays. Many points have nearly as few errors as the best one, so the best point depends on chance. On
-real lists the language model's weight moved between 0.2 and 0.4, for models that hardly differ. So the utterances are
-drawn many times with replacement. The weights are the mean of the points with the fewest errors on each draw (Breiman
-1996, "Bagging predictors").
+one pass over arrays. The utterances are drawn many times with replacement. The weights are the mean of the points with
+the fewest errors on each draw (Breiman 1996, "Bagging predictors").
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,11 +1,8 @@
 """A folder of synthetic recordings with their manifest, made from a text of one sentence a line.
 
-An utterance is speech at the recogniser's sample rate, at a fixed level, with noise. Synthesis is fast enough to be
-repeated in each epoch of a training run, also in the workers of a ``DataLoader``.
-
-The voice sets for training, tuning and testing share no accent and no timbre. Left out are eSpeak NG's robots, echoes,
-whispers, croaks and cartoon voices, and copies of other timbres. Timbres of one family, such as the variants of one
-formant table, are in one set.
+An utterance is speech at the recogniser's sample rate, at a fixed level, with noise. The voice sets for training,
+tuning and testing share no accent and no timbre. Left out are eSpeak NG's robots, echoes, whispers, croaks and cartoon
+voices, and copies of other timbres. Timbres of one family, such as the variants of one formant table, are in one set.
 """
 
 import re

@@ -1,12 +1,8 @@
 """A Whisper model (Radford et al. 2022) and its transcripts with scores, by transformers' beam search.
 
 The log-probability of a transcript is the sum over its pieces and the end of the text, in nats. Forbidden pieces
-(marks, non-speech, and those of the settings) retain their probability, so a score does not depend on them.
-
-Whisper often stops after a sentence, and by plain sums the shortest transcripts win. So the search ranks transcripts by
-the mean over their pieces, like the code of Whisper's authors. Each mean is multiplied by the length of the best
-transcript. So scores of different utterances have the scale of log-probabilities: the score of the best transcript is
-its sum.
+(marks, non-speech, and those of the settings) retain their probability, so a score does not depend on them. The search
+ranks transcripts by the mean over their pieces, times the length of the best transcript (decision 0028).
 """
 
 from collections.abc import Iterable

@@ -1,17 +1,13 @@
 """Reports and files of a system's errors: rates with intervals, counts by utterance id, and a listing to read.
 
 The file of counts is separated by tabs: the utterances in the order of their ids, with two columns for each group of
-words, such as ``all:units`` and ``all:errors``.
-
-The listing shows reference and hypothesis one above the other, utterance by utterance.
+words, such as ``all:units`` and ``all:errors``. The listing shows the utterances with errors, reference above
+hypothesis. Words that a technique masks are in brackets. It has the spoken words, so it is private.
 
     84-121123-0001  4 errors in 7 words
       REF: the quilter *** is [anna] not here
       HYP: the   quilt her is    ann not ****
                      S   I         S        D
-
-Correct utterances are left out. Words that a technique masks are in brackets. The listing has the spoken words, so it
-is private.
 """
 
 from collections.abc import Mapping

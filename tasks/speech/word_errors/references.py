@@ -2,12 +2,10 @@
 
 References are in a manifest (``text``) or in n-best lists (``reference``). Hypotheses are in JSON lines with ``text``,
 or in n-best lists, where the highest score counts. Other forms are those of ``tasks.speech.audio.toolkit_records``.
-Files are plain or compressed. The audio files of a manifest are not
-opened: error rates need none.
+The audio files of a manifest are not opened.
 
-'palimpsest reference-text' writes the references one a line, so that they can be masked like any other text.
-'palimpsest mask --sidecar' records the masked spans. A word counts as masked if a masked span touches it, as for
-perplexities. The languages of the words are inferred from the references, or given in the manifest (``languages``).
+A word counts as masked if a masked span of 'palimpsest mask --sidecar' touches it, as for perplexities. The languages
+of the words are inferred from the references, or given in the manifest (``languages``).
 """
 
 from collections import Counter
