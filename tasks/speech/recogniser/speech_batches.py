@@ -85,7 +85,7 @@ class SpeechBatches(Batches):
         self.speech, self.units, self.statistics, self.workers = speech, units, statistics, workers
         self.architecture, self.training = settings.architecture, settings.training
         self.augmentation, self.seed = settings.augmentation, settings.training.seed
-        languages = speech.languages or [None] * len(speech.texts)
+        languages: Sequence[Sequence[str | None] | None] = speech.languages or [None] * len(speech.texts)
         self.ids = [units.encode(text, of_words) for text, of_words in zip(speech.texts, languages, strict=True)]
         super().__init__(self.training.epochs, plan)
 
