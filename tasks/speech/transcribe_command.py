@@ -17,8 +17,7 @@ examples:
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from tasks.command import StageCommand, StageFiles
@@ -32,8 +31,6 @@ from tasks.speech.rescoring.settings import SearchSettings, WhisperSettings
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from tasks.speech.recogniser.recogniser import Recogniser
 
 SUMMARY = "transcribe recordings by Whisper or by a trained recogniser"
 _WINDOW_SECONDS = 30
@@ -77,15 +74,7 @@ def transcribe(settings: TranscribeSettings, files: TranscribeFiles, cell: Cell,
     facts = {path: audio_facts(path, maximum_seconds=limit) for path in files.audio}
     set_up_torch(resources.threads)
     report = Report()
-    if files.model:
-        rate, text_of = _whisper(files.model, settings)
-    else:
-        from tasks.speech.recogniser.folder import load_recogniser
-
-        recogniser = load_recogniser(str(files.recogniser))
-        rate, text_of = recogniser.settings.features.sample_rate, partial(_text, recogniser, settings.search)
-        if recogniser.settings.synthetic:
-            report.warn("the recogniser learned from synthesised speech; expect many errors in recorded speech")
+    rate, text_of = _whisper(files.model, settings) if files.model else _trained(files.recogniser, settings, report)
     started, lines, tally = time.perf_counter(), [], Counter[str]()
     for path, of in facts.items():
         each = range(of.channels) if settings.channels == "separate" and of.channels > 1 else [None]
@@ -110,6 +99,7 @@ def transcribe(settings: TranscribeSettings, files: TranscribeFiles, cell: Cell,
 
 
 def _whisper(model: str, settings: TranscribeSettings) -> "tuple[int, Callable[[Tensor], str]]":
+    """Whisper's sample rate, and the text of samples by it."""
     from tasks.speech.whisper.recogniser import SAMPLE_RATE, load_whisper
     from tasks.speech.whisper.transcription import hypotheses_of
 
@@ -118,17 +108,24 @@ def _whisper(model: str, settings: TranscribeSettings) -> "tuple[int, Callable[[
     return SAMPLE_RATE, lambda samples: hypotheses_of(recogniser, samples, search, width)[0][0].text
 
 
-def _text(recogniser: "Recogniser", search: SearchSettings, samples: "Tensor") -> str:
+def _trained(folder: str | None, settings: TranscribeSettings, report: Report) -> "tuple[int, Callable[[Tensor], str]]":
+    """A recogniser's sample rate, and the text of samples by it."""
+    from tasks.speech.recogniser.folder import load_recogniser
     from tasks.speech.search.beam_search import recognise
     from tasks.speech.whisper.transcription import windows_of
 
-    features = recogniser.settings.features
-    windows = windows_of(samples, _WINDOW_SECONDS * features.sample_rate, features.sample_rate)
-    shortest = features.window_samples // 2
-    encoded = [recogniser.encode([recogniser.features(part)])[0] for part in windows if len(part) > shortest]
-    searched = recognise(recogniser, encoded, search) if encoded else []
-    best: Iterator[Sequence[int]] = (found[0].units for found in searched if found)
-    return " ".join(filter(None, map(recogniser.units.decode, best)))
+    recogniser = load_recogniser(str(folder))
+    if recogniser.settings.synthetic:
+        report.warn("the recogniser learned from synthesised speech; expect many errors in recorded speech")
+    rate, shortest = recogniser.settings.features.sample_rate, recogniser.settings.features.window_samples // 2
+
+    def text(samples: "Tensor") -> str:
+        windows = [part for part in windows_of(samples, _WINDOW_SECONDS * rate, rate) if len(part) > shortest]
+        encoded = [recogniser.encode([recogniser.features(part)])[0] for part in windows]
+        searched = recognise(recogniser, encoded, settings.search) if encoded else []
+        return " ".join(filter(None, (recogniser.units.decode(found[0].units) for found in searched)))
+
+    return rate, text
 
 
 COMMAND = StageCommand("transcribe", transcribe, TranscribeSettings, TranscribeFiles, section={})

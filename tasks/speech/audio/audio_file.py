@@ -142,13 +142,12 @@ def open_audio(path: str | Path, maximum_seconds: float = math.inf) -> "SoundFil
     except (soundfile.LibsndfileError, TypeError):  # TypeError: raw samples, which have no header
         decoded = _decoded(path)
         if decoded is None:
-            found = "audio that can be read (WAV, FLAC, OGG, MP3, AIFF or M4A)"
-            if is_shortened(path):
-                found = "audio that can be read here: it is NIST SPHERE compressed with shorten"
-            raise SpeechError(f"audio file {name} is no {found}; convert it, for example to FLAC") from None
+            why = ": it is NIST SPHERE compressed with shorten" if is_shortened(path) else ""
+            raise SpeechError(
+                f"audio file {name} is no audio that can be read{why}; convert it, for example to FLAC"
+            ) from None
         file = soundfile.SoundFile(decoded)
-    problem = _header_problem(file, maximum_seconds)
-    if problem:
+    if problem := _header_problem(file, maximum_seconds):
         file.close()
         raise SpeechError(f"audio file {name} {problem}")
     return file

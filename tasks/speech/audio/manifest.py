@@ -10,18 +10,15 @@ each white-space word of the text. Other keys are ignored.
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, Literal
-
-from tqdm import tqdm
+from typing import Any
 
 from tasks.corpora.text_lines import line_writer
 from tasks.errors import SpeechError
-from tasks.language_model.normalisation import normalise
 from tasks.languages.labelled_words import labels_of
-from tasks.speech.audio.audio_file import AudioFacts, audio_facts
+from tasks.speech.audio.audio_file import audio_facts
 from tasks.speech.audio.utterance_lines import problem_list, read_records
 
 
@@ -52,14 +49,13 @@ def read_manifest(path: str | Path) -> list[Utterance]:
     type, duplicate ids, absolute paths, missing audio files, and a manifest without any utterance.
     The text of an utterance is never quoted.
     """
-    folder = _located(Path(path)).parent
-    return list(read_records(path, partial(_parse, folder), "manifest").values())
+    return list(read_records(path, partial(_parse, _located(Path(path)).parent), "manifest").values())
 
 
 def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> None:
-    """Write the utterances with paths relative to the manifest's folder.
+    """Write the utterances with paths relative to the manifest's folder; mode 0600.
 
-    The manifest has mode 0600. Missing audio files are no error here.
+    Missing audio files are no error here.
     """
     folder = _located(Path(path)).parent
     with line_writer(path, private=True) as stream:
@@ -76,7 +72,7 @@ def _located(path: Path) -> Path:
     return path.parent.resolve() / path.name
 
 
-_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "audio": ((str,), "text"),
     "text": ((str,), "text"),
     "speaker": ((str, int, type(None)), "text"),
@@ -88,8 +84,8 @@ def _parse(folder: Path, entry: dict[str, Any]) -> Utterance | list[str]:
     problems = [f"has no {key!r}" for key in ("audio", "text") if key not in entry]
     problems += [
         f"{key!r} is not {what} but {type(entry[key]).__name__}"
-        for key, (kinds, what) in _KINDS.items()
-        if key in entry and type(entry[key]) not in kinds
+        for key, (types, what) in _TYPES.items()
+        if key in entry and type(entry[key]) not in types
     ]
     speaker, languages, audio = entry.get("speaker"), entry.get("languages"), entry.get("audio")
     if languages is not None and labels_of(str(entry.get("text")), languages) is None:
@@ -109,77 +105,6 @@ def _parse(folder: Path, entry: dict[str, Any]) -> Utterance | list[str]:
         synthetic=entry.get("synthetic", False),
         languages=None if languages is None else tuple(languages),
     )
-
-
-Reason = Literal[
-    "no_recording", "no_transcript", "no_words", "not_converted", "duplicate", "unreadable", "too_long",
-    "beyond_recording",
-]  # fmt: skip
-"""Why an utterance is left out."""
-_NAMED = 5
-
-
-@dataclass
-class Recordings:
-    """Usable utterances of a source by id, and ids of left-out utterances by reason."""
-
-    utterances: list[Utterance]
-    left_out: dict[Reason, list[str]] = field(default_factory=dict)
-
-    def leave_out(self, reason: Reason, utterance_id: str) -> None:
-        """Record that an utterance is left out."""
-        self.left_out.setdefault(reason, []).append(utterance_id)
-
-    def left_out_sentence(self) -> str | None:
-        """A sentence on the left-out utterances, with the first id of each reason; ``None`` if all are used."""
-        parts = [
-            f"{len(names)} {reason} ({', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
-            for reason, names in sorted(self.left_out.items())
-        ]
-        return f"left out: {'; '.join(parts)}" if parts else None
-
-
-def check_recordings(recordings: Recordings, maximum_seconds: float, source: str | Path) -> list[AudioFacts]:
-    """Open every recording; leave out, by name, recordings without words, unreadable ones and ones that are too long.
-
-    Returns the headers of the others. Raises ``SpeechError`` if none is left.
-    """
-    usable, headers = [], []
-    for utterance in tqdm(recordings.utterances, desc="checking", unit=" files", disable=None, leave=False):
-        try:
-            facts = audio_facts(utterance.audio)
-            reason: Reason | None = "too_long" if facts.seconds > maximum_seconds else None
-        except SpeechError:
-            reason = "unreadable"
-        if not normalise(utterance.text):
-            reason = "no_words"
-        if reason:
-            recordings.leave_out(reason, utterance.utterance_id)
-        else:
-            headers.append(facts)
-            usable.append(utterance)
-    recordings.utterances = usable
-    if not usable:
-        raise SpeechError(f"source {str(source)!r} has no utterance that can be used; {recordings.left_out_sentence()}")
-    return headers
-
-
-def existing_source(source: str | Path, what: str) -> Path:
-    """The path of an existing source; ``what`` names the expected source in the error."""
-    path = Path(source)
-    if not path.exists():
-        raise SpeechError(f"source {str(source)!r} does not exist; give {what}")
-    return path
-
-
-def check_names(chosen: Sequence[str], found: Iterable[str], setting: str, source: str | Path) -> None:
-    """Raise ``SpeechError`` if a name that a setting chooses is not in the source."""
-    known = sorted(set(found))
-    missing = [name for name in chosen if name not in known]
-    if missing:
-        raise SpeechError(
-            f"{setting} {missing!r} not in source {str(source)!r}; it has: {', '.join(known[:20]) or 'none'}"
-        )
 
 
 def recording_seconds(utterances: Iterable[Utterance], maximum_seconds: float) -> list[float]:

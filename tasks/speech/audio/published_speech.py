@@ -12,55 +12,47 @@ transcripts (``.dot``; else ``.lsn``, else ``.ptx``), without the transcribers' 
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from tasks.corpora.sources.wsj import transcribed_utterance
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
 from tasks.speech.audio.audio_file import is_shortened
-from tasks.speech.audio.manifest import Recordings, Utterance, check_names, existing_source
+from tasks.speech.audio.manifest import Utterance
+from tasks.speech.audio.recordings import Found, LeftOut, check_names, existing_source
 from tasks.speech.audio.settings import LibriSpeech, WallStreetJournalSpeech
 from tasks.speech.audio.utterance_lines import named_lines
 
 _TRANSCRIPTS = "*.trans.txt"
-_LIBRISPEECH_ID = re.compile("[^-]*-[^-]*-[^-]*")
 
 
-def read_librispeech(settings: LibriSpeech) -> Recordings:
+def read_librispeech(settings: LibriSpeech) -> Found:
     """The utterances of the chosen parts in the order of their ids; the speaker is the reader's number.
 
-    A line without a recording and a recording without a line are left out and counted. Raises ``SpeechError`` if the
-    folder has no transcripts, no such part, or a line that is no ``ID WORDS``.
+    A line without a recording and a recording without a line are left out. Raises ``SpeechError`` if the folder has no
+    transcripts or no such part.
     """
     source = existing_source(settings.source, "the folder that LibriSpeech's archives were unpacked into")
-    transcripts = sorted(source.rglob(_TRANSCRIPTS))
-    check_names(settings.parts, (_part(path) for path in transcripts), "parts", source)
-    if settings.parts:
-        transcripts = [path for path in transcripts if _part(path) in settings.parts]
-    if not transcripts:
+    # The part, such as test-clean, is the folder above speaker and chapter.
+    parts = {path: path.absolute().parents[2].name for path in sorted(source.rglob(_TRANSCRIPTS))}
+    check_names(settings.parts, parts.values(), "parts", source)
+    if not parts:
         raise SpeechError(f"source {str(source)!r} has no {_TRANSCRIPTS}; name the folder that holds test-clean or so")
-    recordings = Recordings([])
-    seen: set[str] = set()
-    for path in transcripts:
-        lines = dict(named_lines(path, "SPEAKER-CHAPTER-NUMBER WORDS", empty=True, pattern=_LIBRISPEECH_ID))
+    found: dict[str, Utterance] = {}
+    for path in (path for path, part in parts.items() if not settings.parts or part in settings.parts):
+        lines = dict(named_lines(path, "SPEAKER-CHAPTER-NUMBER WORDS", empty=True))
         for name, text in lines.items():
             audio = path.parent / f"{name}.flac"
-            if name in seen:
-                recordings.leave_out("duplicate", name)
+            if name in found:
+                yield LeftOut("duplicate", name)
             elif not audio.is_file():
-                recordings.leave_out("no_recording", name)
+                yield LeftOut("no_recording", name)
             else:
-                recordings.utterances.append(Utterance(name, audio.absolute(), text, name.split("-")[0]))
-        seen |= lines.keys()
-        for name in sorted({audio.stem for audio in path.parent.glob("*.flac")} - lines.keys()):
-            recordings.leave_out("no_transcript", name)
-    recordings.utterances.sort(key=lambda utterance: utterance.utterance_id)
-    return recordings
-
-
-def _part(transcript: Path) -> str:
-    """The folder above speaker and chapter: ``test-clean``."""
-    return transcript.absolute().parents[2].name
+                found[name] = Utterance(name, audio.absolute(), text, name.split("-")[0])
+        without = {audio.stem for audio in path.parent.glob("*.flac")} - lines.keys()
+        yield from (LeftOut("no_transcript", name) for name in sorted(without))
+    yield from (found[name] for name in sorted(found))
 
 
 _RECORDINGS = (".flac", ".wav", ".wv1")
@@ -69,42 +61,40 @@ _WSJ_TRANSCRIPTS = (".dot", ".lsn", ".ptx")
 _WSJ_ID = re.compile(r"[0-9a-z]{8}", re.IGNORECASE)
 
 
-def read_wsj_speech(settings: WallStreetJournalSpeech) -> Recordings:
+def read_wsj_speech(settings: WallStreetJournalSpeech) -> Found:
     """The utterances of the chosen folders in the order of their ids; the speaker is their first three letters.
 
-    Left out and counted: recordings that exist only compressed with shorten, and recordings without a transcript.
-    Raises ``SpeechError`` if the source or all transcripts are missing.
+    Left out: recordings that exist only compressed with shorten, and recordings without a transcript. Raises
+    ``SpeechError`` if the source, all transcripts or all readable recordings are missing.
     """
     source = existing_source(settings.source, "the folder that holds the discs' folders")
     files = sorted(path for path in source.rglob("*") if path.is_file())
     words = _words(files)
-    if words is None:
+    if not words:
         raise SpeechError(
             f"source {str(source)!r} has no transcripts (.dot, .lsn or .ptx); copy the discs' folders there"
         )
-    recordings = Recordings([])
     audio = _audio(files, source, settings.folders)
-    for name in sorted(audio):
-        if name not in words:
-            recordings.leave_out("no_transcript", name)
-        elif is_shortened(audio[name]):
-            recordings.leave_out("not_converted", name)
-        else:
-            recordings.utterances.append(Utterance(name, audio[name].absolute(), words[name], name[:3]))
-    if not recordings.utterances and recordings.left_out.get("not_converted"):
+    shortened = {name for name, path in audio.items() if name in words and is_shortened(path)}
+    if shortened and shortened == audio.keys() & words.keys():
         raise SpeechError(
-            f"source {str(source)!r}: all {len(recordings.left_out['not_converted'])} recordings are NIST SPHERE files "
-            "compressed with shorten, which cannot be read; convert each to .wav of the same name, for example with "
+            f"source {str(source)!r}: all {len(shortened)} recordings are NIST SPHERE files compressed with shorten, "
+            "which cannot be read; convert each to .wav of the same name, for example with "
             "sph2pipe -f wav -p -c 1 NAME.wv1 NAME.wav"
         )
-    return recordings
+    for name in sorted(audio):
+        if name not in words:
+            yield LeftOut("no_transcript", name)
+        elif name in shortened:
+            yield LeftOut("not_converted", name)
+        else:
+            yield Utterance(name, audio[name].absolute(), words[name], name[:3])
 
 
-def _words(files: list[Path]) -> dict[str, str] | None:
-    """Text by utterance, from the detailed transcript if there is one; ``None`` if no file is a transcript."""
-    transcripts = [path for ending in _WSJ_TRANSCRIPTS for path in files if path.suffix.lower() == ending]
+def _words(files: Iterable[Path]) -> dict[str, str]:
+    """Text by utterance, from the detailed transcript if there is one."""
     words: dict[str, str] = {}
-    for path in transcripts:
+    for path in (path for ending in _WSJ_TRANSCRIPTS for path in files if path.suffix.lower() == ending):
         for number, line in enumerate(read_lines(path), start=1):
             utterance = transcribed_utterance(line)
             if utterance is not None:
@@ -113,10 +103,10 @@ def _words(files: list[Path]) -> dict[str, str] | None:
                 raise SpeechError(
                     f"{str(path)!r}: line {number} is no utterance; a line of a transcript is 'TEXT (UTTERANCE-ID)'"
                 )
-    return words if transcripts else None
+    return words
 
 
-def _audio(files: list[Path], source: Path, folders: list[str]) -> dict[str, Path]:
+def _audio(files: Iterable[Path], source: Path, folders: list[str]) -> dict[str, Path]:
     """The file of each utterance, with the first readable ending."""
     candidates = [path for path in files if path.suffix.lower() in _RECORDINGS and _WSJ_ID.fullmatch(path.stem)]
     names = {path: set(path.relative_to(source).parts[:-1]) | {source.name} for path in candidates}

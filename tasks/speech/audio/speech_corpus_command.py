@@ -20,28 +20,17 @@ Examples:
 """
 
 import os
-import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 from tasks.command import StageCommand, StageFiles
+from tasks.errors import SpeechError
 from tasks.options import Role
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.speech.audio.settings import (
-    KaldiSpeech,
-    LibriSpeech,
-    ParquetSpeech,
-    RecordedSpeech,
-    SpeechSettings,
-    SyntheticSpeech,
-    WallStreetJournalSpeech,
-)
-
-if TYPE_CHECKING:
-    from tasks.speech.audio.manifest import Recordings
+from tasks.speech.audio.settings import RecordedSpeech, SpeechSettings, SyntheticSpeech
 
 SUMMARY = "check recordings and write a manifest of them, or synthesise speech"
 
@@ -64,58 +53,46 @@ def speech_corpus(
         return _speak(settings, files)
     from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
     from tasks.language_model.normalisation import normalise
-    from tasks.speech.audio.manifest import check_recordings, write_manifest
-    from tasks.speech.audio.segmented_speech import cut_segments
-
-    segments = Path(files.output) / "segments"
-    recordings = _read(settings, segments)
-    found = len(recordings.utterances) + sum(map(len, recordings.left_out.values()))
-    if any(utterance.span for utterance in recordings.utterances):
-        cut_segments(recordings, segments, settings.maximum_seconds)
-    headers = check_recordings(recordings, settings.maximum_seconds, settings.source)
-    seconds = sum(each.seconds for each in headers)
-    sample_rates = Counter(each.sample_rate for each in headers)
-    folder = make_folder(files.output, private=True)
-    os.chmod(folder, PRIVATE_FOLDER_MODE)
-    write_manifest(folder / "manifest.jsonl", recordings.utterances)
-    synthetic = Counter(utterance.synthetic for utterance in recordings.utterances)
-    report = Report().measure(
-        synthetic=synthetic[True] > 0,
-        synthetic_utterances=synthetic[True],
-        utterances=len(recordings.utterances),
-        words=sum(len(normalise(utterance.text)) for utterance in recordings.utterances),
-        audio_seconds=round(seconds, 3),
-        speakers=len({utterance.speaker for utterance in recordings.utterances if utterance.speaker is not None}),
-        sample_rates={str(rate): count for rate, count in sorted(sample_rates.items())},
-        several_channels=sum(each.channels > 1 for each in headers),
-        left_out={reason: len(names) for reason, names in sorted(recordings.left_out.items())},
-    )
-    sentence = recordings.left_out_sentence()
-    if sentence:
-        report.warn(sentence)
-    print(
-        f"{settings.kind}: {len(recordings.utterances):,} of {found:,} utterances, {seconds / 3600:.2f} hours; "
-        + (sentence or "none left out"),
-        file=sys.stderr,
-    )
-    return report
-
-
-def _read(settings: RecordedSpeech, segments: Path) -> "Recordings":
+    from tasks.speech.audio.manifest import write_manifest
     from tasks.speech.audio.published_speech import read_librispeech, read_wsj_speech
+    from tasks.speech.audio.recordings import left_out_sentence, usable_recordings
     from tasks.speech.audio.segmented_speech import read_kaldi, read_parquet_speech
     from tasks.speech.audio.toolkit_manifests import read_any_manifest
 
-    match settings:
-        case LibriSpeech():
-            return read_librispeech(settings)
-        case WallStreetJournalSpeech():
-            return read_wsj_speech(settings)
-        case KaldiSpeech():
-            return read_kaldi(settings)
-        case ParquetSpeech():
-            return read_parquet_speech(settings, segments)
-    return read_any_manifest(settings.source)
+    segments = Path(files.output) / "segments"
+    readers: dict[str, Any] = {
+        "manifest": lambda manifest: read_any_manifest(manifest.source),
+        "librispeech": read_librispeech,
+        "wsj": read_wsj_speech,
+        "kaldi": read_kaldi,
+        "parquet": lambda table: read_parquet_speech(table, segments),
+    }
+    found = list(readers[settings.kind](settings))
+    usable, left_out = usable_recordings(found, settings.maximum_seconds, segments)
+    sentence = left_out_sentence(left_out)
+    if not usable:
+        raise SpeechError(f"source {settings.source!r} has no utterance that can be used; {sentence}")
+    utterances, headers = zip(*usable, strict=True)
+    seconds = sum(each.seconds for each in headers)
+    folder = make_folder(files.output, private=True)
+    os.chmod(folder, PRIVATE_FOLDER_MODE)
+    write_manifest(folder / "manifest.jsonl", utterances)
+    synthetic = sum(utterance.synthetic for utterance in utterances)
+    report = Report().measure(
+        synthetic=synthetic > 0,
+        synthetic_utterances=synthetic,
+        utterances=len(utterances),
+        words=sum(len(normalise(utterance.text)) for utterance in utterances),
+        audio_seconds=round(seconds, 3),
+        speakers=len({utterance.speaker for utterance in utterances if utterance.speaker is not None}),
+        sample_rates={str(rate): n for rate, n in sorted(Counter(each.sample_rate for each in headers).items())},
+        several_channels=sum(each.channels > 1 for each in headers),
+        left_out={reason: len(names) for reason, names in left_out.items()},
+    )
+    report.shown = f"{len(utterances):,} of {len(found):,} utterances, {seconds / 3600:.2f} hours"
+    if sentence:
+        report.warn(sentence)
+    return report
 
 
 def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
@@ -127,13 +104,11 @@ def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
     from tasks.speech.synthesis.synthetic_corpus import synthesise_corpus
 
     measured = synthesise_corpus(settings.source, files.output, settings.synthesis)
-    print(
-        f"synthetic speech: {measured['utterances']:,} utterances, {measured['audio_seconds'] / 60:.1f} minutes, "
-        f"{measured['speakers']} voices; {sum(measured['left_out'].values()):,} of {measured['lines']:,} lines left "
-        "out",
-        file=sys.stderr,
+    shown = (
+        f"synthetic speech: {measured['utterances']:,} of {measured['lines']:,} lines, "
+        f"{measured['audio_seconds'] / 60:.1f} minutes, {measured['speakers']} voices"
     )
-    return Report(measured, seed=settings.synthesis.seed)
+    return Report(measured, seed=settings.synthesis.seed, shown=shown)
 
 
 def _cell(files: SpeechCorpusFiles, section: str | None, cell: Cell) -> Cell:
@@ -143,13 +118,8 @@ def _cell(files: SpeechCorpusFiles, section: str | None, cell: Cell) -> Cell:
 
 
 COMMAND = StageCommand(
-    name="speech_corpus",
-    stage=speech_corpus,
-    settings=SpeechSettings,
-    files=SpeechCorpusFiles,
-    section="{name}",
-    cell_of=_cell,
+    "speech_corpus", speech_corpus, SpeechSettings, SpeechCorpusFiles, "{name}", cell_of=_cell,
     named_settings=lambda section: {"kind": "manifest"},
     # A folder of recordings is large, and its files are never outputs.
     files_of_settings=lambda settings: [settings.source] if Path(settings.source).is_file() else [],
-)
+)  # fmt: skip

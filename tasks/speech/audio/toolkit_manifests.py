@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tasks.corpora.text_lines import finite_number
-from tasks.speech.audio.manifest import Recordings, Utterance, read_manifest
+from tasks.speech.audio.manifest import Utterance, read_manifest
+from tasks.speech.audio.recordings import Found, LeftOut
 from tasks.speech.audio.segmented_speech import found_recording
 from tasks.speech.audio.utterance_lines import read_json_lines, read_records
 
@@ -21,26 +22,21 @@ _ROUNDING = 0.05
 """Seconds by which the end of a whole recording may differ from its length."""
 
 
-def read_any_manifest(path: str | Path) -> Recordings:
+def read_any_manifest(path: str | Path) -> Found:
     """The utterances of a manifest of NeMo, of Lhotse's cuts, or of one of our own (``read_manifest``).
 
-    Those of a toolkit without a recording are left out and counted. Raises ``SpeechError`` that lists lines of another
-    form.
+    Those of a toolkit without a recording are left out. Raises ``SpeechError`` that lists lines of another form.
     """
     lines = list(read_json_lines(path, "manifest"))
     first = next((record for _, record in lines if isinstance(record, dict)), {})
     divide = _of_nemo if "audio_filepath" in first else _of_lhotse if "supervisions" in first else None
     if divide is None:
-        return Recordings(read_manifest(path))
-    records = (
-        (number, each) for number, one in lines for each in ([one] if isinstance(one, str) else list(divide(one)))
-    )
-    parts = read_records(path, partial(_part, Path(path).absolute().parent), "manifest", records=records)
-    recordings = Recordings([utterance for utterance in parts.values() if utterance])
-    for name, utterance in parts.items():
-        if utterance is None:
-            recordings.leave_out("no_recording", name)
-    return recordings
+        yield from read_manifest(path)
+        return
+    records = ((number, each) for number, one in lines for each in ([one] if isinstance(one, str) else divide(one)))
+    parse = partial(_part, Path(path).absolute().parent)
+    found: dict[str, Utterance | LeftOut] = read_records(path, parse, "manifest", records=records)
+    yield from found.values()
 
 
 def _of_nemo(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -55,12 +51,12 @@ def _of_nemo(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     }
 
 
-def _of_lhotse(cut: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _of_lhotse(cut: dict[str, Any]) -> Iterator[dict[str, Any] | str]:
     recording, said = cut.get("recording"), cut.get("supervisions")
     recording = recording if isinstance(recording, dict) else {}
     sources = recording.get("sources") or [None]
     if not isinstance(said, list) or not all(isinstance(each, dict) for each in (*said, *sources)):
-        yield {"utterance_id": cut.get("id"), "problem": "has no recording with supervisions, as cuts of Lhotse have"}
+        yield "has no recording with supervisions, as cuts of Lhotse have"
         return
     channels = sum(len(source.get("channels") or [0]) for source in sources)
     for number, one in enumerate(said):
@@ -79,10 +75,8 @@ def _of_lhotse(cut: dict[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _part(folder: Path, record: dict[str, Any]) -> Utterance | list[str] | None:
-    """An utterance, problems of its line, or nothing if it has no recording."""
-    if "problem" in record:
-        return [record["problem"]]
+def _part(folder: Path, record: dict[str, Any]) -> Utterance | LeftOut | list[str]:
+    """An utterance, which is left out if it has no recording, or the problems of its line."""
     text, audio, channel, speaker = (record.get(key) for key in ("text", "audio", "channel", "speaker"))
     begin, seconds = (finite_number(record.get(key)) for key in ("begin", "seconds"))
     wrong = {
@@ -93,9 +87,8 @@ def _part(folder: Path, record: dict[str, Any]) -> Utterance | list[str] | None:
     }
     if problems := [problem for problem, is_there in wrong.items() if is_there]:
         return problems
-    found = found_recording(str(audio), folder)
+    found, name = found_recording(str(audio), folder), str(record.get("utterance_id"))
     if found is None:
-        return None
+        return LeftOut("no_recording", name)
     span = None if begin is None or seconds is None else (begin, begin + seconds)
-    spoken = None if speaker is None else str(speaker)
-    return Utterance(str(record.get("utterance_id")), found, str(text), spoken, span=span, channel=channel)
+    return Utterance(name, found, str(text), None if speaker is None else str(speaker), span=span, channel=channel)

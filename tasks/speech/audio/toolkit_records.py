@@ -22,10 +22,9 @@ from typing import Any
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.corpora.text_lines import finite_number
 from tasks.errors import CorpusError, SpeechError
-from tasks.speech.audio.utterance_lines import named_lines, read_json_lines
+from tasks.speech.audio.utterance_lines import Numbered, named_lines, read_json_lines
 
-Numbered = Iterator[tuple[int, dict[str, Any] | str]]
-IDS = ("utterance_id", "utt_id", "uttid", "utt", "id", "key")
+_IDS = ("utterance_id", "utt_id", "uttid", "utt", "id", "key")
 _FILES = ("audio_filepath", "audio", "file")
 _LISTS = ("hypotheses", "nbest", "n_best", "n-best", "hyps", "beams", "alternatives", "predictions", "output")
 _TEXTS = ("text", "transcript", "hypothesis", "hyp", "sentence", "pred_text", "rec_text")
@@ -57,10 +56,10 @@ def toolkit_records(path: str | Path, what: str = "file", *, nbest: bool = False
         yield from enumerate(_of_kaldi(path), start=1)
     elif _TRN.fullmatch(first):
         for number, line in enumerate(read_compressed_lines(path), start=1):
-            found = _TRN.fullmatch(line)
-            if line.strip():
-                record = {"utterance_id": found.group(2), "text": found.group(1).strip()} if found else None
-                yield number, record or "is not 'WORDS (UTTERANCE)'"
+            if found := _TRN.fullmatch(line):
+                yield number, {"utterance_id": found.group(2), "text": found.group(1).strip()}
+            elif line.strip():
+                yield number, "is not 'WORDS (UTTERANCE)'"
     elif _CTM.fullmatch(first):
         yield from enumerate(_of_ctm(path), start=1)
     elif first and not nbest:
@@ -80,12 +79,12 @@ def _first_line(path: Path, what: str) -> str:
 
 def _of_json(path: Path, first: str, what: str) -> Numbered:
     """The utterances of JSON lines, or of the value of a whole file: an array, or ``{"utts": {ID: ...}}``."""
-    values: Numbered | list[tuple[int, Any]] = read_json_lines(path, what)
-    with suppress(ValueError, RecursionError):
-        if not _is_object(first):
+    values: Iterable[tuple[int, Any]] = read_json_lines(path, what)
+    if not _is_object(first):
+        with suppress(ValueError, RecursionError):
             values = [(1, json.loads("\n".join(read_compressed_lines(path))))]
     for number, value in values:
-        if isinstance(value, str):
+        if isinstance(value, str):  # why the line cannot be read
             yield number, value
             continue
         if isinstance(value, dict) and isinstance(value.get("utts"), dict):
@@ -110,20 +109,15 @@ def _renamed(record: Any, path: Path) -> dict[str, Any] | str:  # noqa: ANN401 -
     """A record with this project's keys; others stay."""
     if not isinstance(record, dict):
         return f"is no JSON object but {type(record).__name__}"
-    found = dict(record)
-    if not any(key in record for key in (*IDS, *_FILES)) and isinstance(record.get("segments"), list):
-        # Whisper writes one file for each recording.
-        found["utterance_id"] = path.stem
-    names = [record.get(key) for key in IDS]
-    names = [str(name) for name in names if isinstance(name, str | int) and not isinstance(name, bool)]
-    file = _first(record, _FILES, str)
-    for name in (*names, *([] if file is None else [Path(file).stem])):
-        found.setdefault("utterance_id", name)
+    names = [record[key] for key in _IDS if isinstance(record.get(key), str | int)]
+    names += [Path(record[key]).stem for key in _FILES if isinstance(record.get(key), str)]
+    if not names and isinstance(record.get("segments"), list):
+        names = [path.stem]  # Whisper writes one file for each recording.
+    found = {**({"utterance_id": str(names[0])} if names else {}), **record}
     entries = _first(record, _LISTS, list)
     if entries is not None:
-        scores = _first(record, ("scores", "logprobs"), list) or []
-        padded = [*scores, *[None] * len(entries)]
-        found["hypotheses"] = [_hypothesis(*pair) for pair in zip(entries, padded, strict=False)]
+        scores = [*(_first(record, ("scores", "logprobs"), list) or []), *[None] * len(entries)]
+        found["hypotheses"] = [_hypothesis(*pair) for pair in zip(entries, scores, strict=False)]
         reference = _first(record, _REFERENCES)
         if reference is None and entries and isinstance(entries[0], dict) and "rec_text" in entries[0]:
             reference = entries[0].get("text")
@@ -203,18 +197,14 @@ def _lists(hypotheses: Iterable[tuple[str, str, float]]) -> Iterator[dict[str, A
     by_utterance: dict[str, list[Mapping[str, Any]]] = {}
     for name, words, score in hypotheses:
         by_utterance.setdefault(name, []).append({"text": words, "score": score})
-    for name, entries in by_utterance.items():
-        yield {"utterance_id": name, "hypotheses": entries}
+    yield from ({"utterance_id": name, "hypotheses": entries} for name, entries in by_utterance.items())
 
 
 def _of_ctm(path: Path) -> Iterator[dict[str, Any] | str]:
     words: dict[str, list[str]] = {}
     for line in read_compressed_lines(path):
-        if line.strip() and not line.startswith(_COMMENT):
-            found = _CTM.fullmatch(line)
-            if found is None:
-                yield "is not 'UTTERANCE CHANNEL START LENGTH WORD'"
-                continue
+        if found := _CTM.fullmatch(line):
             words.setdefault(found.group(1), []).append(found.group(2))
-    for name, said in words.items():
-        yield {"utterance_id": name, "text": " ".join(said)}
+        elif line.strip() and not line.startswith(_COMMENT):
+            yield "is not 'UTTERANCE CHANNEL START LENGTH WORD'"
+    yield from ({"utterance_id": name, "text": " ".join(said)} for name, said in words.items())

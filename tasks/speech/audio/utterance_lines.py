@@ -15,24 +15,25 @@ from tasks.errors import CorpusError, SpeechError
 from tasks.language_model.evaluation.reference_text import placed_words
 from tasks.languages.labelled_words import labels_of, letter_names
 
-PROBLEMS_SHOWN = 100
+_PROBLEMS_SHOWN = 100
 """Problems shown at most. A manifest of a folder that was moved has as many problems as lines."""
-
-FEW_SHOWN = 3
+_FEW_SHOWN = 3
 """Problems shown at most if the file has another form altogether."""
+Numbered = Iterator[tuple[int, dict[str, Any] | str]]
+"""Number and object of each line; for a line that is no JSON object, the reason instead."""
 
 
-def problem_list(problems: Sequence[str], what: str = "problems") -> str:
+def problem_list(problems: Sequence[str], what: str = "problems", at_most: int = _PROBLEMS_SHOWN) -> str:
     """The problems as a list, with their number (of ``what``) if there are several."""
-    shown = "; ".join(problems[:PROBLEMS_SHOWN])
+    shown = "; ".join(problems[:at_most])
     if len(problems) == 1:
         return shown
-    more = f"; and {len(problems) - PROBLEMS_SHOWN} more" if len(problems) > PROBLEMS_SHOWN else ""
-    return f"{len(problems)} {what}: {shown}{more}"
+    more = f"; and {len(problems) - at_most:,} more" if len(problems) > at_most else ""
+    return f"{len(problems):,} {what}: {shown}{more}"
 
 
-def read_json_lines(path: str | Path, what: str = "file of JSON lines") -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """Number and object of each line that is not blank; for a line that is no JSON object, the reason instead.
+def read_json_lines(path: str | Path, what: str = "file of JSON lines") -> Numbered:
+    """The lines that are not blank.
 
     Raises ``SpeechError`` if the file is missing, a folder, damaged or not UTF-8; ``what`` names it. Reading streams.
     """
@@ -52,16 +53,14 @@ def read_json_lines(path: str | Path, what: str = "file of JSON lines") -> Itera
         raise SpeechError(str(error).replace("text file", what)) from None
 
 
-def named_lines(
-    path: str | Path, form: str, *, empty: bool = False, pattern: re.Pattern[str] = re.compile(".+")
-) -> Iterator[tuple[str, str]]:
-    """The first word of each line of a text, which matches ``pattern``, and the rest, which may be ``empty``.
+def named_lines(path: str | Path, form: str, *, empty: bool = False) -> Iterator[tuple[str, str]]:
+    """The first word of each line of a text and the rest, which may be ``empty``.
 
     Raises ``SpeechError`` with the ``form`` of a line for another line.
     """
     for number, line in enumerate(read_lines(path), start=1):
         name, rest, *_ = *line.split(maxsplit=1), "", ""
-        if name and (not pattern.fullmatch(name) or not (rest or empty)):
+        if name and not (rest or empty):
             raise SpeechError(f"{str(path)!r}: line {number} is not '{form}'")
         if name:
             yield name, rest.strip()
@@ -99,11 +98,9 @@ def read_records(
         elif not isinstance(parsed, list):
             found[name] = parsed
         problems += [f"line {number}: {problem}" for problem in wrong]
-    if problems and form is not None:
-        more = f"; and {len(problems) - FEW_SHOWN:,} more problems" if len(problems) > FEW_SHOWN else ""
-        raise SpeechError(f"{what} {str(path)!r}: {'; '.join(problems[:FEW_SHOWN])}{more}. A line looks like {form}")
     if problems:
-        raise SpeechError(f"{what} {str(path)!r}: {problem_list(problems)}")
+        listed = problem_list(problems, at_most=_FEW_SHOWN if form else _PROBLEMS_SHOWN)
+        raise SpeechError(f"{what} {str(path)!r}: {listed}" + (f". A line looks like {form}" if form else ""))
     if not found:
         raise SpeechError(f"{what} {str(path)!r} is empty; give a file of JSON lines, one utterance a line")
     return found

@@ -1,13 +1,9 @@
-"""A causal language model with its own tokens inside the search over units: it scores complete words.
+"""A causal language model with its own tokens inside the search over units: it scores complete words (decision 0023).
 
-Its tokens are not the recogniser's units, so it has no score for a word prefix, and there is no look-ahead. Instead
-each letter has a fixed cost, equal for all words. When the next unit begins a word, the complete word's log-probability
-replaces its letter costs. So nothing is counted twice, and a finished sentence has the model's own score. Complete
+Until a word is complete, each letter has a fixed cost, equal for all words. When the next unit begins a word, the
+complete word's log-probability replaces its letter costs. So a finished sentence has the model's own score. Complete
 words are scored every few frames, all at once, and have their letter costs until then.
 """
-
-from collections.abc import Mapping
-from typing import ClassVar
 
 import numpy as np
 
@@ -28,15 +24,12 @@ class CompletedWords(Scorer):
     An estimate has letter costs for complete words that are not scored yet.
     """
 
-    columns: ClassVar[Mapping[str, type]] = {
-        "history": np.int64, "length": np.int64, "value": np.float64, "estimate": np.float64, "settled": np.bool_
-    }  # fmt: skip
+    columns = np.dtype([("history", "i8"), ("length", "i8"), ("value", "f8"), ("estimate", "f8"), ("settled", "?")])
 
     def __init__(self, model: WholeWords, units: SpelledUnits) -> None:
         self._model, self._units = model, units
         # Apostrophes at either end of a word are no letters, as in normalisation.
         self._letters = np.array([len(letters.replace("'", "")) for letters in units.letters])
-        self._most = (-LETTER * self._letters).astype(np.float32)[None]
 
     def start(self, tree: SequenceTree, states: PredictorStates) -> None:
         """Start with a tree that has only the root."""
@@ -48,22 +41,19 @@ class CompletedWords(Scorer):
     def extend(self, first: int) -> None:
         """Spell the words of the nodes from ``first`` on, and estimate their values."""
         parents, units = self.tree.parent[first:], self.tree.unit[first:]
-        history, length, value, estimate, settled = (column[parents] for column in self.nodes.values())
+        before, new = self.nodes[parents], self.nodes[parents]
         for place, (parent, unit) in enumerate(zip(parents.tolist(), units.tolist(), strict=True)):
-            before = self._open[parent]
+            letters = self._open[parent]
             if self._units.begins[unit]:
-                history[place] = self._closed(int(history[place]), before)
-                before = ""
-            self._open.append(before + self._units.letters[unit])
+                new["history"][place] = self._closed(int(before["history"][place]), letters)
+                letters = ""
+            self._open.append(letters + self._units.letters[unit])
         cost = LETTER * self._letters[units]
-        self.nodes.add(
-            first,
-            history=history,
-            length=np.where(self._units.begins[units], 0, length) + self._letters[units],
-            value=value - cost,
-            estimate=np.where(settled, value, estimate) - cost,
-            settled=settled & (history == self.nodes["history"][parents]),
-        )
+        new["length"] = np.where(self._units.begins[units], 0, before["length"]) + self._letters[units]
+        new["value"] = before["value"] - cost
+        new["estimate"] = np.where(before["settled"], before["value"], before["estimate"]) - cost
+        new["settled"] = before["settled"] & (new["history"] == before["history"])
+        self.add(first, new)
 
     def _closed(self, history: int, letters: str) -> int:
         """The history after the open word, if it has a letter."""
@@ -73,21 +63,20 @@ class CompletedWords(Scorer):
     def settle(self, nodes: np.ndarray) -> None:
         """Score the complete words of these nodes (N,) with the model, in one call for each word of a sentence."""
         nodes = np.unique(nodes[~self.nodes["settled"][nodes]])
-        if not len(nodes):
-            return
-        histories = self.nodes["history"][nodes]
-        self._model.read(histories)
-        self.nodes["value"][nodes] = self._model.values(histories) - LETTER * self.nodes["length"][nodes]
-        self.nodes["settled"][nodes] = True
+        if len(nodes):
+            histories = self.nodes["history"][nodes]
+            self._model.read(histories)
+            self.nodes["value"][nodes] = self._model.values(histories) - LETTER * self.nodes["length"][nodes]
+            self.nodes["settled"][nodes] = True
 
     def values(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
         """Score of each sequence (N,); settled nodes have no other estimate."""
-        is_estimate = estimated & ~self.nodes["settled"][nodes]
-        return np.where(is_estimate, self.nodes["estimate"][nodes], self.nodes["value"][nodes])
+        of_nodes = self.nodes[nodes]
+        return np.where(estimated & ~of_nodes["settled"], of_nodes["estimate"], of_nodes["value"])
 
     def bounds(self, nodes: np.ndarray) -> np.ndarray:
         """Negative letter costs of each unit (1, V - 1)."""
-        return self._most
+        return (-LETTER * self._letters).astype(np.float32)[None]
 
     def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values less the letter costs of the units; estimates after a complete word."""

@@ -16,8 +16,8 @@ examples:
 """
 
 import time
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from tasks.command import StageCommand
 from tasks.errors import ParameterError
@@ -28,14 +28,10 @@ from tasks.settings.resources import ResourceSettings
 from tasks.speech.audio.utterance_lines import given_languages, placed_languages
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
 from tasks.speech.rescoring.settings import FuseSettings
-from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors, shown_rate
+from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors, shown_errors
 from tasks.speech.word_errors.references import measure_overlap
 from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
 from tasks.speech.word_errors.word_errors import EQUAL, align_words
-
-if TYPE_CHECKING:
-    from tasks.speech.recogniser.units import Units
-    from tasks.speech.search.beam_search import Hypothesis
 
 SUMMARY = "decode encoded speech, fused with a language model"
 
@@ -73,7 +69,6 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
 
     set_up_torch(resources.threads)
     measured = _fused(files, settings)
-    synthetic = " of synthetic speech" if measured["synthetic_speech"] else ""
     weights = ""
     if files.model:
         weights = f"; LM weight {measured['lm_weight']:g}, insertion bonus {measured['insertion_bonus']:g}"
@@ -81,14 +76,9 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
             weights += f", {measured['internal_lm']} weight {measured['internal_lm_weight']:g}"
         if dev := measured.get("dev"):
             weights += f" (dev {dev['wer']:.2%}, alone {dev['wer_alone']:.2%})"
-    shown = (
-        f"word error rate {shown_rate(measured)}: {measured['insertions']:,} insertions, {measured['deletions']:,} "
-        f"deletions, {measured['substitutions']:,} substitutions in {measured['words']:,} words of "
-        f"{measured['utterances']:,} utterances{synthetic}{weights}; real-time factor "
-        f"{measured['real_time_factor']:.3f}"
-    )
+    shown = f"{shown_errors(measured)}{weights}; real-time factor {measured['real_time_factor']:.3f}"
     report = Report(measured, error_warnings(measured), settings.word_errors.seed, shown)
-    if synthetic:
+    if measured["synthetic_speech"]:
         report.warn("the speech is synthesised; its word error rates do not hold for recorded speech")
     return report
 
@@ -101,13 +91,13 @@ def _fused(files: FuseFiles, settings: FuseSettings) -> dict[str, Any]:
     from tasks.speech.search.beam_search import recognise
 
     recogniser = load_recogniser(files.recogniser)
-    test = read_transcribed(files.test, files.test_manifest, recogniser)
+    test, units = read_transcribed(files.test, files.test_manifest, recogniser), recogniser.units
     measured: dict[str, Any] = {
         **dict.fromkeys(NAMES),
         "internal_lm": settings.fusion.internal_lm if files.model else None,
         "recogniser_hash": recogniser.hash,
-        "units_hash": recogniser.units.hash,
-        "synthetic_speech": test.encoded.synthetic,
+        "units_hash": units.hash,
+        "synthetic_speech": test.synthetic,
         "overlap": None,
     }
     # Cheap steps that can fail come before the search.
@@ -124,21 +114,34 @@ def _fused(files: FuseFiles, settings: FuseSettings) -> dict[str, Any]:
             given, measured["dev"] = tuned_weights(scorers, dev, settings, recogniser)
         measured |= given.by_name
         fusion = weighted(scorers, given.by_name)
-    units = recogniser.units
     started = time.perf_counter()
-    lists = recognise(recogniser, test.frames, settings.search, fusion)
+    decoded = recognise(recogniser, test.frames, settings.search, fusion)
     seconds = time.perf_counter() - started
-    best = {name: hypotheses[0].units for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)}
-    texts = {name: units.decode(ids) for name, ids in best.items()}
+    lists = dict(zip(test.utterance_ids, decoded, strict=True))
+    texts = {name: units.decode(hypotheses[0].units) for name, hypotheses in lists.items()}
     if units.languages:
-        recognised = {name: (texts[name], units.languages_of(ids)) for name, ids in best.items()}
+        found = {name: units.languages_of(hypotheses[0].units) for name, hypotheses in lists.items()}
         said = given_languages(files.test_manifest, units.languages)
-        measured |= _token_language_numbers(test.references, said, recognised, units.languages)
+        pairs = [
+            pair
+            for name in said.keys() & texts.keys()
+            for pair in _languages_of_equal_words(test.references[name], said[name], texts[name], found[name])
+            if pair[0] in units.languages
+        ]
+        right = sum(expected == emitted for expected, emitted in pairs)
+        measured["token_languages"] = len(pairs)
+        measured["token_languages_right"] = right / len(pairs) if pairs else None
     errors = files.count(test.references, texts, groups, listing_path(files.output))
     measured |= measure_errors(errors, settings.word_errors)
-    names = test.encoded.utterance_ids
-    write_nbest(files.output, [_as_nbest(*each, test.references, units) for each in zip(names, lists, strict=True)])
-    audio_seconds = sum(test.encoded.seconds.values())
+    nbest = []
+    for name, hypotheses in lists.items():
+        # Units that spell the same words are merged, with their best score.
+        scores: dict[str, float] = {}
+        for hypothesis in hypotheses:
+            scores.setdefault(units.decode(hypothesis.units), hypothesis.score)
+        nbest.append(NbestList(name, test.references[name], tuple(ScoredHypothesis(*each) for each in scores.items())))
+    write_nbest(files.output, nbest)
+    audio_seconds = sum(test.seconds.values())
     return measured | {
         "audio_seconds": audio_seconds,
         "decode_seconds": seconds,
@@ -146,40 +149,21 @@ def _fused(files: FuseFiles, settings: FuseSettings) -> dict[str, Any]:
     }
 
 
-def _token_language_numbers(
-    references: Mapping[str, str],
-    given: Mapping[str, Sequence[str | None]],
-    found: Mapping[str, tuple[str, Sequence[str]]],
-    languages: Collection[str],
-) -> dict[str, Any]:
-    """Number of recognised words in one of the ``languages`` by the references, and the share whose units have that
-    language.
+def _languages_of_equal_words(
+    reference: str, said: Sequence[str | None], text: str, found: Sequence[str]
+) -> list[tuple[str | None, str]]:
+    """The language of each recognised word by the reference, and by its units.
 
-    By utterance id, ``given``: the language of each white-space word of the reference; ``found``: the text and the
-    language of each of its words.
+    ``said``: the language of each white-space word of the reference; ``found``: of each word of the text.
     """
-    known = [name for name in given if name in found]
-    said = [placed_languages(references[name], given[name]) for name in known]
-    heard = [found[name] for name in known]
-    aligned = align_words([words for words, _ in said], [text.split() for text, _ in heard]).alignments if known else []
-    pairs = [
-        (expected[at], emitted[there])
-        for chunks, (_, expected), (_, emitted) in zip(aligned, said, heard, strict=True)
+    words, expected = placed_languages(reference, said)
+    (chunks,) = align_words([words], [text.split()]).alignments
+    return [
+        (expected[at], found[there])
         for chunk in chunks
         if chunk.type == EQUAL
         for at, there in enumerate(range(chunk.hyp_start_idx, chunk.hyp_end_idx), chunk.ref_start_idx)
-        if expected[at] in languages
     ]
-    right = sum(language == emitted for language, emitted in pairs)
-    return {"token_languages": len(pairs), "token_languages_right": right / len(pairs) if pairs else None}
-
-
-def _as_nbest(name: str, hypotheses: "list[Hypothesis]", references: Mapping[str, str], units: "Units") -> NbestList:
-    """The list of an utterance; units that spell the same words are merged, best score first."""
-    texts: dict[str, float] = {}
-    for hypothesis in hypotheses:
-        texts.setdefault(units.decode(hypothesis.units), hypothesis.score)
-    return NbestList(name, references[name], tuple(ScoredHypothesis(*entry) for entry in texts.items()))
 
 
 class FuseCommand(StageCommand[FuseSettings, FuseFiles]):

@@ -3,20 +3,15 @@
 score = transducer + insertion_bonus x words + lm_weight x language model - internal_lm_weight x internal model.
 The score of blank is unchanged.
 
-Language models are compared with one set of weights. Weights that each model tunes on few utterances differ by chance,
-and the word error rates then differ by that chance too.
-
-Dev is decoded without a language model and with the weights in the middle of the grid. The n-best lists of both have
-scores in parts. They give, for every point of the grid, the winning hypothesis of each utterance and its word errors.
-Each weight is the mean of the best weights on resamples (decision 0068). Dev is decoded with these weights, its lists
-are added, and the weights are tuned again. Weights that do not lower the word error rate of a real decoding are not
-used.
+The n-best lists of two decodings of dev give the word errors of every point of the grid (decisions 0023 and 0068). Dev
+is decoded with the weights that follow, its lists are added, and the weights are tuned again. Weights that do not lower
+the word error rate of a real decoding are not used.
 """
 
 import itertools
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,24 +28,21 @@ from tasks.settings.checks import check_settings
 from tasks.speech.fusion.completed_words import CompletedWords
 from tasks.speech.fusion.unit_scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, is_of_units
 from tasks.speech.fusion.word_lookahead import WordLookahead
-from tasks.speech.recogniser.encoded_speech import TranscribedSpeech
+from tasks.speech.recogniser.encoded_speech import EncodedSpeech
 from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.rescoring.settings import FusionSettings, InternalModel, TuneFusionSettings
 from tasks.speech.rescoring.tuning import BONUS, INTERNAL, LM, ScoredHypotheses, padded, tune
 from tasks.speech.search.beam_search import Fusion, Hypothesis, recognise
 from tasks.speech.search.scorer import Scorer, sentence_scores
 
-NBEST = 20
+_NBEST = 20
 """Maximum of hypotheses of each dev utterance that a decoding adds to the lists."""
 _DIGITS = 2
 """Decimals of a mean weight: the deviation over resamples is larger than the third decimal."""
-
+NAMES = (LM, BONUS, INTERNAL)
 Point = tuple[float, ...]
 """Weights in the order of ``NAMES``."""
-NAMES = (LM, BONUS, INTERNAL)
-ALONE: Point = (0.0, 0.0, 0.0)
-
-
+_ALONE: Point = (0.0, 0.0, 0.0)
 Scorers = Mapping[str, Scorer]
 """Scorers by the names of their weights."""
 
@@ -66,10 +58,8 @@ def fusion_scorers(model: str, internal: InternalModel, recogniser: Recogniser) 
         scorer = UnitModel(words, recogniser.units.pieces)
     else:
         scorer = WordLookahead(words, units)
-    found: dict[str, Scorer] = {BONUS: WordCounts(units), LM: scorer}
-    if internal == "zero_encoder":
-        found[INTERNAL] = ZeroEncoder()
-    return found, language_model.vocabulary_hash
+    found = {BONUS: WordCounts(units), LM: scorer}
+    return found | ({INTERNAL: ZeroEncoder()} if internal == "zero_encoder" else {}), language_model.vocabulary_hash
 
 
 def weighted(scorers: Scorers, weights: Mapping[str, float]) -> Fusion:
@@ -92,56 +82,47 @@ class FusionWeights(Settings):
         return {name: getattr(self, name) for name in NAMES}
 
 
-def read_weights(path: str | Path, settings: TuneFusionSettings, recogniser: Recogniser) -> FusionWeights:
+def read_weights(path: str, settings: TuneFusionSettings, recogniser: Recogniser) -> FusionWeights:
     """The weights of a file of 'palimpsest tune-fusion'.
 
     Raises ``ParameterError`` if it is no such file, or belongs to another recogniser or other settings.
     """
     try:
-        found: FusionWeights = check_settings(
-            FusionWeights, json.loads(Path(path).read_bytes()), f"weights {str(path)!r}"
-        )
+        found: FusionWeights = check_settings(FusionWeights, json.loads(Path(path).read_bytes()), f"weights {path!r}")
     except (OSError, ValueError) as error:
         reason = "does not exist" if isinstance(error, FileNotFoundError) else "is no file of fusion weights"
-        raise ParameterError(f"--weights: {str(path)!r} {reason}; 'palimpsest tune-fusion' writes one") from None
-    tuned = {"recogniser": found.recogniser_hash[:12], "fusion.internal_lm": found.internal_lm}
-    asked = {"recogniser": recogniser.hash[:12], "fusion.internal_lm": settings.fusion.internal_lm}
-    for name in tuned:
-        if tuned[name] != asked[name]:
+        raise ParameterError(f"--weights: {path!r} {reason}; 'palimpsest tune-fusion' writes one") from None
+    for name, tuned, here in (
+        ("recogniser", found.recogniser_hash[:12], recogniser.hash[:12]),
+        ("fusion.internal_lm", found.internal_lm, settings.fusion.internal_lm),
+    ):
+        if tuned != here:
             raise ParameterError(
-                f"--weights: {str(path)!r} was tuned with {name} {tuned[name]!r}, and here it is {asked[name]!r}; tune "
-                "again by 'palimpsest tune-fusion'"
+                f"--weights: {path!r} was tuned with {name} {tuned!r}, and here it is {here!r}; tune again by "
+                "'palimpsest tune-fusion'"
             )
     return found
 
 
-def axes_of(settings: FusionSettings) -> dict[str, list[float]]:
-    """The values of each weight, by its name."""
+def _grid(settings: FusionSettings) -> tuple[dict[str, list[float]], list[Point], Point]:
+    """The values of each weight by its name, all points, and the point that dev is decoded with first.
+
+    If the language model has weight 0, no internal model is subtracted either.
+    """
     internal = [0.0] if settings.internal_lm == "none" else settings.internal_lm_weights
-    axes = (settings.lm_weights, settings.insertion_bonuses, internal)
-    return {name: sorted(set(values)) for name, values in zip(NAMES, axes, strict=True)}
+    each = [sorted(set(values)) for values in (settings.lm_weights, settings.insertion_bonuses, internal)]
+    points = [point for point in itertools.product(*each) if point[0] or not point[2]]
+    weight, bonus, middle = (values[(len(values) - 1) // 2] for values in each)
+    return dict(zip(NAMES, each, strict=True)), points, (weight, bonus, middle if weight else 0.0)
 
 
-def grid_of(settings: FusionSettings) -> list[Point]:
-    """All points of the grid; if the language model has weight 0, no internal model is subtracted either."""
-    return [point for point in itertools.product(*axes_of(settings).values()) if point[0] or not point[2]]
-
-
-def middle_of(settings: FusionSettings) -> Point:
-    """The point that dev is decoded with first."""
-    weight, bonus, internal = (values[(len(values) - 1) // 2] for values in axes_of(settings).values())
-    return weight, bonus, internal if weight else 0.0
-
-
-class DevLists:
+class _DevLists:
     """The distinct hypotheses of every dev utterance, with parts of scores and word errors."""
 
-    def __init__(self, scorers: Scorers, recogniser: Recogniser, dev: TranscribedSpeech) -> None:
+    def __init__(self, scorers: Scorers, recogniser: Recogniser, dev: EncodedSpeech) -> None:
         self._scorers, self._recogniser, self._frames = scorers, recogniser, dev.frames
-        self._references = [normalise(dev.references[name]) for name in dev.encoded.utterance_ids]
-        self._entries: list[dict[tuple[int, ...], tuple[Hypothesis, int]]] = [{} for _ in self._references]
-        self.words = sum(map(len, self._references))
-        self.empty_references = sum(not reference for reference in self._references)
+        self.references = [normalise(dev.references[name]) for name in dev.utterance_ids]
+        self._lists: list[dict[tuple[int, ...], tuple[Hypothesis, int]]] = [{} for _ in self.references]
 
     def decode(self, point: Point, settings: TuneFusionSettings) -> int:
         """Decode dev, add its lists, and return the word errors.
@@ -151,19 +132,18 @@ class DevLists:
         """
         wide = settings.search.model_copy(update={"nbest": settings.search.beam_width})
         fusion = weighted(self._scorers, dict(zip(NAMES, point, strict=True)))
-        lists = recognise(self._recogniser, self._frames, wide, fusion)
-        units = self._recogniser.units
-        total = 0
-        for reference, entries, hypotheses in zip(self._references, self._entries, lists, strict=True):
-            for place, found in enumerate(hypotheses[:NBEST]):
+        decoded = recognise(self._recogniser, self._frames, wide, fusion)
+        units, total = self._recogniser.units, 0
+        for reference, entries, hypotheses in zip(self.references, self._lists, decoded, strict=True):
+            for place, found in enumerate(hypotheses[:_NBEST]):
                 known, errors = entries.get(found.units, (None, -1))
                 if known is None:
                     errors = Levenshtein.distance(reference, normalise(units.decode(found.units)))
                 if known is None or known.transducer < found.transducer:
                     entries[found.units] = found, errors
                 total += 0 if place else errors
-        every = [found for entries in self._entries for found, _ in entries.values()]
         for name, scorer in self._scorers.items():
+            every = (found for entries in self._lists for found, _ in entries.values())
             if lacking := [found for found in every if name not in found.parts]:
                 sequences = [found.units for found in lacking]
                 scores = sentence_scores(scorer, sequences, self._recogniser.model, units.blank)
@@ -173,30 +153,31 @@ class DevLists:
 
     def hypotheses(self) -> ScoredHypotheses:
         """All hypotheses so far (U, H)."""
-        rows = [list(entries.values()) for entries in self._entries]
-        found = [[hypothesis for hypothesis, _ in row] for row in rows]
+        found = [[hypothesis for hypothesis, _ in entries.values()] for entries in self._lists]
+        wrong = [[errors for _, errors in entries.values()] for entries in self._lists]
         return ScoredHypotheses(
             score=padded([[one.transducer for one in row] for row in found], -np.inf),
-            errors=padded([[wrong for _, wrong in row] for row in rows], 0).astype(np.int64),
+            errors=padded(wrong, 0).astype(np.int64),
             parts={name: padded([[one.parts[name] for one in row] for row in found], 0.0) for name in self._scorers},
             divisor=padded([[len(one.units) + 2 for one in row] for row in found], 1.0),
         )
 
 
 def tuned_weights(
-    scorers: Scorers, dev: TranscribedSpeech, settings: TuneFusionSettings, recogniser: Recogniser
+    scorers: Scorers, dev: EncodedSpeech, settings: TuneFusionSettings, recogniser: Recogniser
 ) -> tuple[FusionWeights, dict[str, Any]]:
     """The weights with the fewest word errors on resamples of dev, and a description of the tuning for the report.
 
     Of equal points the one with smaller weights counts.
     """
-    started = time.perf_counter()
-    fusion = settings.fusion
-    lists = DevLists(scorers, recogniser, dev)
-    if not lists.words:
+    started, fusion = time.perf_counter(), settings.fusion
+    lists = _DevLists(scorers, recogniser, dev)
+    words = sum(map(len, lists.references))
+    if not words:
         raise SpeechError("none of the references of --dev-manifest holds a word; give the words that were said")
-    decoded = {point: lists.decode(point, settings) for point in dict.fromkeys((ALONE, middle_of(fusion)))}
-    grid = axes_of(fusion), grid_of(fusion), fusion.resamples, _DIGITS
+    axes, points, middle = _grid(fusion)
+    decoded = {point: lists.decode(point, settings) for point in dict.fromkeys((_ALONE, middle))}
+    grid = axes, points, fusion.resamples, _DIGITS
     for _ in range(fusion.tuning_rounds):
         tuned = tune(lists.hypotheses(), *grid)
         chosen = tuple(tuned.weights.values())
@@ -204,25 +185,25 @@ def tuned_weights(
             break
         decoded[chosen] = lists.decode(chosen, settings)
     promised = tune(lists.hypotheses(), *grid)
-    best = chosen if decoded[chosen] < decoded[ALONE] else ALONE
+    best = chosen if decoded[chosen] < decoded[_ALONE] else _ALONE
     weights = FusionWeights(
         **dict(zip(NAMES, best, strict=True)), internal_lm=fusion.internal_lm, recogniser_hash=recogniser.hash
     )
+    tried = [dict(zip(NAMES, point, strict=True)) for point in decoded]
     return weights, {
-        "wer": decoded[best] / lists.words,
-        "wer_alone": decoded[ALONE] / lists.words,
+        "wer": decoded[best] / words,
+        "wer_alone": decoded[_ALONE] / words,
         "deviations": tuned.deviation,
-        "utterances": len(dev.encoded.utterance_ids),
-        "words": lists.words,
+        "utterances": len(dev.utterance_ids),
+        "words": words,
         "at_edge_of_grid": promised.at_edge,
-        "empty_references": lists.empty_references,
-        "not_encoded": len(dev.references) - len(dev.encoded.utterance_ids),
-        "grid": [
-            {**point, "wer": errors / lists.words}
-            for point, errors in zip(promised.points, promised.errors, strict=True)
-        ],
-        "decoded": [
-            {**dict(zip(NAMES, point, strict=True)), "wer": errors / lists.words} for point, errors in decoded.items()
-        ],
+        "empty_references": sum(not reference for reference in lists.references),
+        "not_encoded": len(dev.references) - len(dev.utterance_ids),
+        "grid": _rates(promised.points, promised.errors, words),
+        "decoded": _rates(tried, decoded.values(), words),
         "tuning_seconds": time.perf_counter() - started,
     }
+
+
+def _rates(points: Iterable[dict[str, float]], errors: Iterable[int], words: int) -> list[dict[str, float]]:
+    return [{**point, "wer": wrong / words} for point, wrong in zip(points, errors, strict=True)]

@@ -14,8 +14,9 @@ import torch
 from tasks.language_model.language_models import NextWords
 from tasks.language_model.vocabulary import END_ID, PADDING_ID, UNKNOWN_ID
 from tasks.speech.fusion.word_beginnings import SortedVocabulary
+from tasks.speech.search.scorer import grown
 
-BLOCK = 32
+_BLOCK = 32
 """Words in a block."""
 _ROWS_AT_ONCE = 128
 _SMALLEST = 1e-38
@@ -28,8 +29,8 @@ class NextWordDistributions:
     def __init__(self, model: NextWords, vocabulary: SortedVocabulary) -> None:
         self._model, self._words = model, len(vocabulary.words)
         # One block more than full ones, so that the end of the last word's range is in a block.
-        self._blocks = self._words // BLOCK + 1
-        self._filled = self._blocks * BLOCK
+        self._blocks = self._words // _BLOCK + 1
+        self._filled = self._blocks * _BLOCK
         # Columns that fill the last block are between the words and the special tokens; their probability is 0.
         filling = np.full(self._filled - self._words, PADDING_ID)
         self._columns = np.concatenate([vocabulary.columns[: self._words], filling, vocabulary.columns[self._words :]])
@@ -49,8 +50,7 @@ class NextWordDistributions:
 
     def ensure(self, histories: np.ndarray) -> None:
         """Request the missing distributions from the model."""
-        if len(histories) and (most := int(histories.max()) + 1) > len(self._row):
-            self._row = np.concatenate([self._row, np.full(2 * most - len(self._row), -1, dtype=np.int64)])
+        self._row = grown(self._row, int(histories.max(initial=0)) + 1, -1)
         missing = np.unique(histories[self._row[histories] < 0])
         self._model.read(missing)
         for begin in range(0, len(missing), _ROWS_AT_ONCE):
@@ -64,11 +64,10 @@ class NextWordDistributions:
     @torch.inference_mode()
     def _compute(self, histories: np.ndarray) -> None:
         begin, end = self._used, self._used + len(histories)
-        if end > len(self._rows):
-            self._rows = np.concatenate([self._rows[:begin], np.empty(2 * end - begin, dtype=self._rows.dtype)])
+        self._rows = grown(self._rows, end)
         rows = self._rows[begin:end]
         found = torch.softmax(self._scores(histories), dim=1)
-        blocks = found[:, : self._filled].unflatten(1, (self._blocks, BLOCK))
+        blocks = found[:, : self._filled].unflatten(1, (self._blocks, _BLOCK))
         sums = torch.cumsum(blocks.sum(dim=2), dim=1, dtype=torch.float64).numpy()
         special = found[:, self._filled :].double().numpy()
         rows["probability"] = found.numpy()
@@ -100,17 +99,17 @@ class NextWordDistributions:
 
     def between(self, histories: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         """Probabilities (N,) of the words from ``first`` up to but not including ``last``."""
-        rows, places = self._row[histories], np.arange(BLOCK)
+        rows, places = self._row[histories], np.arange(_BLOCK)
         shares = self._rows["probability"]
-        first_block, last_block = first // BLOCK, last // BLOCK
-        after = places >= (first % BLOCK)[:, None]  # (N, BLOCK)
-        before = places < (last % BLOCK)[:, None]
+        first_block, last_block = first // _BLOCK, last // _BLOCK
+        after = places >= (first % _BLOCK)[:, None]  # (N, _BLOCK)
+        before = places < (last % _BLOCK)[:, None]
         within = (first_block == last_block)[:, None]
-        of_first = shares[rows[:, None], first_block[:, None] * BLOCK + places]
+        of_first = shares[rows[:, None], first_block[:, None] * _BLOCK + places]
         total = np.where(after & (before | ~within), of_first, 0).sum(axis=1, dtype=np.float64)
         longer = np.flatnonzero(~within)
         rows, block = rows[longer], last_block[longer]
-        of_last = np.where(before[longer], shares[rows[:, None], block[:, None] * BLOCK + places], 0)
+        of_last = np.where(before[longer], shares[rows[:, None], block[:, None] * _BLOCK + places], 0)
         whole = self._rows["sum"][rows, block] - self._rows["sum"][rows, first_block[longer] + 1]
         total[longer] += whole + of_last.sum(axis=1, dtype=np.float64)
         return total * np.exp(-self._rows["normaliser"][self._row[histories]])

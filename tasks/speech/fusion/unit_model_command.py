@@ -16,7 +16,6 @@ examples:
       --input filled.txt --set pretraining.epochs=1 --output models/adapted_units
 """
 
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,10 +58,10 @@ def unit_language_model(
     resources: ResourceSettings,
     curve: Curve = NO_CURVE,
 ) -> Report:
-    """Divide the text into units, count them or train on them, write the model.
+    """Divide the text into units, count them or train on them, write the model."""
+    from tasks.speech.fusion.unit_scorers import encode_units, unit_vocabulary
+    from tasks.speech.recogniser.folder import load_recogniser
 
-    Raises ``ParameterError`` if a model to start from is given for kind ``ngram``.
-    """
     if isinstance(settings, TransformerPretraining):
         return _train(settings, files, resources, curve)
     if files.model:
@@ -74,8 +73,6 @@ def unit_language_model(
     from tasks.language_model.ngram.backoff_model import NgramMixture
     from tasks.language_model.ngram.folder import save_ngrams
     from tasks.language_model.ngram.kneser_ney import estimate
-    from tasks.speech.fusion.unit_scorers import encode_units, unit_vocabulary
-    from tasks.speech.recogniser.folder import load_recogniser
 
     check_replaceable(files.output)
     units, order = load_recogniser(files.recogniser).units, settings.ngram.order
@@ -84,12 +81,8 @@ def unit_language_model(
     model, _ = estimate(text, order, len(vocabulary))
     save_ngrams(files.output, model, vocabulary)
     loss = NgramMixture([model], [1.0]).mean_loss(valid) if valid else None
-    print(
-        f"unit-language-model: order {order} over {len(units.pieces)} units, from {text.words:,} units of "
-        f"{text.sentences:,} sentences" + ("" if loss is None else f"; {loss:.3f} nats a unit on the validation text"),
-        file=sys.stderr,
-    )
-    return Report().measure(
+    shown = f"order {order} over {len(units.pieces)} units, from {text.sentences:,} sentences"
+    return Report(shown=shown if loss is None else f"{shown}; {loss:.3f} nats a unit on the validation text").measure(
         units=len(units.pieces),
         units_hash=units.hash,
         vocabulary_hash=vocabulary.hash,

@@ -4,9 +4,6 @@ A language model over units is a folder of kind ``transformer`` or ``ngram`` who
 in order. It needs no look-ahead. A model of other units would give meaningless scores, so it is refused.
 """
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 import numpy as np
 import torch
 
@@ -36,7 +33,7 @@ class SpelledUnits:
 class WordCounts(UnitScorer):
     """Number of words; a word begins with its first letter."""
 
-    columns: ClassVar[Mapping[str, type]] = {"value": np.float64, "inside": np.bool_}
+    columns = np.dtype([("value", "f8"), ("inside", "?")])
 
     def __init__(self, units: SpelledUnits) -> None:
         self._units = units
@@ -49,9 +46,10 @@ class WordCounts(UnitScorer):
     def extend(self, first: int) -> None:
         """Add the new nodes from ``first`` on."""
         super().extend(first)
-        parents, units = self.tree.parent[first:], self.tree.unit[first:]
-        inside = self.nodes["inside"][parents] & ~self._units.begins[units]
-        self.nodes.add(first, inside=inside | self._units.has_letters[units])
+        units = self.tree.unit[first:]
+        inside = self.nodes["inside"][first : first + len(units)]  # so far that of the parents
+        inside &= ~self._units.begins[units]
+        inside |= self._units.has_letters[units]
 
 
 class ZeroEncoder(UnitScorer):
@@ -70,7 +68,7 @@ class ZeroEncoder(UnitScorer):
 class UnitModel(UnitScorer):
     """A language model over the recogniser's units."""
 
-    columns: ClassVar[Mapping[str, type]] = {"value": np.float64, "history": np.int64}
+    columns = np.dtype([("value", "f8"), ("history", "i8")])
 
     def __init__(self, model: NextWords, pieces: list[str]) -> None:
         """Raises ``ModelError`` if the model's units are not the recogniser's."""
@@ -93,8 +91,9 @@ class UnitModel(UnitScorer):
     def extend(self, first: int) -> None:
         """Score the nodes from ``first`` on."""
         super().extend(first)
-        before = self.nodes["history"][self.tree.parent[first:]]
-        self.nodes.add(first, history=self._model.extend(before, self.tree.unit[first:] + _SPECIAL))
+        units = self.tree.unit[first:]
+        history = self.nodes["history"][first : first + len(units)]  # so far that of the parents
+        history[:] = self._model.extend(history.copy(), units + _SPECIAL)
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence as a whole sentence (N,)."""
@@ -102,9 +101,16 @@ class UnitModel(UnitScorer):
 
 
 def unit_vocabulary(pieces: list[str]) -> Vocabulary:
-    """The vocabulary of a language model over units; a unit named like a special token gets more brackets."""
-    names = (f"<{piece}>" if piece in SPECIAL_TOKENS else piece for piece in pieces)
-    return Vocabulary((*SPECIAL_TOKENS, *names))
+    """The vocabulary of a language model over units.
+
+    A unit named like a special token, or like a unit of an earlier language, gets more brackets.
+    """
+    names = dict.fromkeys(SPECIAL_TOKENS)
+    for piece in pieces:
+        while piece in names:
+            piece = f"<{piece}>"
+        names[piece] = None
+    return Vocabulary(tuple(names))
 
 
 def is_of_units(vocabulary: Vocabulary) -> bool:

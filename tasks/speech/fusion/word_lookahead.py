@@ -1,18 +1,13 @@
-"""Look-ahead: a word-level language model inside the beam search over units.
+"""Look-ahead: a word-level language model inside the beam search over units (decision 0023).
 
 While a word is being spelled, its score is the probability of all words with that prefix. When the next unit begins a
-word, or the sentence ends, the word's own probability replaces that score. The look-ahead thus cancels out, and the
-score of a finished sentence is the language model's own, however units divide the words. No unit raises the score.
+word, or the sentence ends, the word's own probability replaces that score. So the score of a finished sentence is the
+language model's own. No unit raises the score.
 
-At the beginning of a word the model has not yet been asked for the distribution after the previous words. Until then
-the estimate is the distribution of the first word of a sentence.
-
-A word outside the vocabulary has the probability of the unknown word times a fixed share: it is one of many. Every
-prefix could still become such a word, so this floor is part of each sum.
+At the beginning of a word, the distribution of the first word of a sentence is the estimate. A word outside the
+vocabulary has the probability of the unknown word times a fixed share. Every prefix could still become such a word, so
+this floor is part of each sum.
 """
-
-from collections.abc import Mapping
-from typing import ClassVar
 
 import numpy as np
 
@@ -23,9 +18,9 @@ from tasks.speech.fusion.next_word_distributions import NextWordDistributions
 from tasks.speech.fusion.unit_scorers import SpelledUnits
 from tasks.speech.fusion.word_beginnings import EMPTY, SortedVocabulary, WordBeginnings
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.scorer import Scorer
+from tasks.speech.search.scorer import Scorer, grown
 
-FIRST = 0
+_FIRST = 0
 """The history before the first word."""
 _FRAMES_BETWEEN_CLEARINGS = 8
 UNKNOWN_LOG_SHARE = -9.2
@@ -36,11 +31,13 @@ ten thousand."""
 class WordLookahead(Scorer):
     """Log-probability of the complete words and of the words that begin like the open one."""
 
-    columns: ClassVar[Mapping[str, type]] = {
-        "history": np.int64, "word": np.int64, "complete": np.float64, "whole": np.bool_, "estimate": np.float64,
-        "ahead": np.float64, "settled": np.bool_,
-    }  # fmt: skip
-    """``whole``: whether the score of the complete words is no estimate; ``settled``: whether no part is one."""
+    columns = np.dtype(
+        [
+            ("history", "i8"), ("word", "i8"), ("complete", "f8"), ("estimate", "f8"), ("ahead", "f8"),
+            ("whole", "?"),  # whether the score of the complete words is no estimate
+            ("settled", "?"),  # whether no part is one
+        ]
+    )  # fmt: skip
 
     def __init__(self, model: NextWords, units: SpelledUnits) -> None:
         self._model, self._units = model, units
@@ -53,7 +50,7 @@ class WordLookahead(Scorer):
         """Start with a tree that has only the root."""
         super().start(tree, states)
         self._distributions.start()
-        self._distributions.ensure(np.array([FIRST]))
+        self._distributions.ensure(np.array([_FIRST]))
         every = np.arange(len(self._units.letters))
         alone = self._look_first(self._beginnings.extended(np.full(len(every), EMPTY), every))
         self._most = np.where(self._units.begins, alone, 0.0).astype(np.float32)[None]
@@ -63,21 +60,13 @@ class WordLookahead(Scorer):
     def extend(self, first: int) -> None:
         """Compute the complete words of the nodes from ``first`` on, and their estimates."""
         parents, units = self.tree.parent[first:], self.tree.unit[first:]
-        history, word, complete, whole, *_ = (column[parents] for column in self.nodes.values())
-        closing, complete = self._closed(parents, units, ~self.nodes["settled"][parents])
-        whole[closing] &= self.nodes["settled"][parents[closing]]
-        history[closing] = self._model.extend(history[closing], self._ids(word[closing]))
-        word = self._grown(word, units)
-        self.nodes.add(
-            first,
-            history=history,
-            word=word,
-            complete=complete,
-            whole=whole,
-            estimate=self._look_first(word),
-            ahead=np.zeros(len(word)),
-            settled=np.zeros(len(word), dtype=bool),
-        )
+        new = self.nodes[parents]
+        closing, new["complete"] = self._closed(parents, units, ~new["settled"])
+        new["whole"][closing] &= new["settled"][closing]
+        new["history"][closing] = self._model.extend(new["history"][closing], self._ids(new["word"][closing]))
+        new["word"] = self._grown(new["word"], units)
+        new["estimate"], new["ahead"], new["settled"] = self._look_first(new["word"]), 0.0, False
+        self.add(first, new)
 
     def _grown(self, word: np.ndarray, units: np.ndarray) -> np.ndarray:
         """The open word (N,) after one more unit."""
@@ -90,7 +79,7 @@ class WordLookahead(Scorer):
         """
         history, word, complete = (self.nodes[name][nodes] for name in ("history", "word", "complete"))
         closing = np.flatnonzero(self._units.begins[units] & self._beginnings.has_letter(word))
-        given = np.where(estimated[closing], FIRST, history[closing])
+        given = np.where(estimated[closing], _FIRST, history[closing])
         complete[closing] += self._own(given, word[closing])
         return closing, complete
 
@@ -100,14 +89,14 @@ class WordLookahead(Scorer):
         if not len(nodes):
             return
         history, word = self.nodes["history"][nodes], self.nodes["word"][nodes]
-        levels = self._levels_that_are_not_whole(nodes)
         asked = [history[self._beginnings.has_letter(word)]]
-        for level in levels:
-            parents = self.tree.parent[level]
-            closed = self._units.begins[self.tree.unit[level]] & self._beginnings.has_letter(
-                self.nodes["word"][parents]
-            )
-            asked.append(self.nodes["history"][parents[closed]])
+        # The nodes whose complete words have no known log-probability, then such parents of theirs, and so on.
+        levels, level = [], nodes
+        while len(level := np.unique(level[~self.nodes["whole"][level]])):
+            levels.append(level)
+            units, level = self.tree.unit[level], self.tree.parent[level]
+            closed = self._units.begins[units] & self._beginnings.has_letter(self.nodes["word"][level])
+            asked.append(self.nodes["history"][level[closed]])
         self._distributions.ensure(np.concatenate(asked))
         for level in reversed(levels):
             known = np.zeros(len(level), dtype=bool)
@@ -116,18 +105,10 @@ class WordLookahead(Scorer):
         self.nodes["ahead"][nodes] = self._look(history, word)
         self.nodes["settled"][nodes] = True
 
-    def _levels_that_are_not_whole(self, nodes: np.ndarray) -> list[np.ndarray]:
-        """The nodes whose complete words have no known log-probability, then such parents of theirs, and so on."""
-        levels = []
-        while len(nodes := np.unique(nodes[~self.nodes["whole"][nodes]])):
-            levels.append(nodes)
-            nodes = self.tree.parent[nodes]
-        return levels
-
     def values(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
         """Score of each sequence (N,); an estimate scores the open word as a first word."""
-        open_word = np.where(estimated, self.nodes["estimate"][nodes], self.nodes["ahead"][nodes])
-        return self.nodes["complete"][nodes] + open_word
+        of_nodes = self.nodes[nodes]
+        return of_nodes["complete"] + np.where(estimated, of_nodes["estimate"], of_nodes["ahead"])
 
     def bounds(self, nodes: np.ndarray) -> np.ndarray:
         """Upper bound on the score that each unit adds (1, V - 1); for a unit that begins a word, its estimate."""
@@ -147,7 +128,7 @@ class WordLookahead(Scorer):
         """Drop distributions that only other nodes need."""
         self._frames += 1
         if self._frames % _FRAMES_BETWEEN_CLEARINGS == 0:
-            self._distributions.retain(np.append(self.nodes["history"][nodes], FIRST))
+            self._distributions.retain(np.append(self.nodes["history"][nodes], _FIRST))
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence as a whole sentence (N,)."""
@@ -164,8 +145,6 @@ class WordLookahead(Scorer):
 
     def _own(self, history: np.ndarray, word: np.ndarray) -> np.ndarray:
         """Log-probability of the word itself (N,)."""
-        if not len(word):
-            return np.zeros(0)
         self._distributions.ensure(history)
         own = self._beginnings.own_word(word)
         known = self._distributions.word(history, np.maximum(own, 0))
@@ -173,21 +152,19 @@ class WordLookahead(Scorer):
 
     def _look_first(self, word: np.ndarray) -> np.ndarray:
         """``_look`` at the beginning of a sentence (N,); each prefix is looked up once."""
-        if (more := self._beginnings.capacity - len(self._looked)) > 0:
-            self._looked = np.concatenate([self._looked, np.full(more, np.nan)])
+        self._looked = grown(self._looked, self._beginnings.capacity, np.nan)
         if (missing := np.unique(word[np.isnan(self._looked[word])])).size:
-            self._looked[missing] = self._look(np.full(len(missing), FIRST), missing)
+            self._looked[missing] = self._look(np.full(len(missing), _FIRST), missing)
         return self._looked[word]
 
     def _look(self, history: np.ndarray, word: np.ndarray) -> np.ndarray:
         """Log-probability of all words with this prefix (N,); 0 before the first letter."""
         found = np.zeros(len(word))
         inside = np.flatnonzero(self._beginnings.has_letter(word))
-        if not len(inside):
-            return found
-        history, word = history[inside], word[inside]
-        # A sequence that left every beam may return after its distribution was dropped.
-        self._distributions.ensure(history)
-        between = self._distributions.between(history, *self._beginnings.range_of(word))
-        found[inside] = np.log(between + np.exp(self._distributions.unknown(history) + UNKNOWN_LOG_SHARE))
+        if len(inside):
+            history, word = history[inside], word[inside]
+            # A sequence that left every beam may return after its distribution was dropped.
+            self._distributions.ensure(history)
+            between = self._distributions.between(history, *self._beginnings.range_of(word))
+            found[inside] = np.log(between + np.exp(self._distributions.unknown(history) + UNKNOWN_LOG_SHARE))
         return found

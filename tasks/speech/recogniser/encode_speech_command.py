@@ -10,7 +10,6 @@ example:
   palimpsest encode-speech --recogniser models/recogniser --manifest test/manifest.jsonl --output test.encoded
 """
 
-import sys
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
@@ -42,14 +41,17 @@ def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, 
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
-    recogniser = load_recogniser(files.recogniser)
-    utterances = read_manifest(files.manifest)
+    recogniser, utterances = load_recogniser(files.recogniser), read_manifest(files.manifest)
     limit, streaming = settings.maximum_seconds, settings.streaming
     speech, seconds, tally = encode_utterances(recogniser, utterances, limit, streaming=streaming)
     write_encoded(files.output, speech, settings.store)
     without_frames = sum(not len(frames) for frames in speech.tensors.values())
     audio_seconds = sum(speech.seconds.values())
-    report = Report().measure(
+    shown = (
+        f"{len(utterances):,} utterances, {audio_seconds / 60:.1f} minutes of speech, real-time factor "
+        f"{seconds / audio_seconds:.4f}; {files.output}"
+    )
+    report = Report(shown=shown).measure(
         utterances=len(utterances),
         without_frames=without_frames,
         mixed_down=tally["mixed_down"],
@@ -62,22 +64,18 @@ def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, 
         frame_seconds=recogniser.frame_seconds,
         threads=resources.threads,
     )
-    if without_frames:
-        report.warn(f"{without_frames} utterances are too short to be encoded; their words will be missing")
-    if tally["mixed_down"]:
-        report.warn(f"{tally['mixed_down']} recordings have several channels, which were mixed down")
-    print(
-        f"encode-speech: {len(utterances):,} utterances ({without_frames:,} without frames), "
-        f"{audio_seconds / 60:.1f} minutes of {'synthetic ' if speech.synthetic else ''}speech, real-time factor "
-        f"{seconds / audio_seconds:.4f}; {files.output}",
-        file=sys.stderr,
-    )
-    if tally["narrow_band"]:
-        rate = recogniser.settings.features.sample_rate
-        report.warn(
-            f"{tally['narrow_band']} recordings have fewer than {rate:,} samples a second, as on the telephone; expect "
-            "many errors, unless the recogniser learned from such speech"
-        )
+    rate = recogniser.settings.features.sample_rate
+    for count, what in (
+        (without_frames, "utterances are too short to be encoded; their words will be missing"),
+        (tally["mixed_down"], "recordings have several channels, which were mixed down"),
+        (
+            tally["narrow_band"],
+            f"recordings have fewer than {rate:,} samples a second, as on the telephone; expect many errors, unless "
+            "the recogniser learned from such speech",
+        ),
+    ):
+        if count:
+            report.warn(f"{count} {what}")
     if speech.synthetic:
         report.warn("the speech is synthetic")
     return report

@@ -9,7 +9,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -24,7 +24,7 @@ from tasks.speech.audio.manifest import Utterance, fail_with_recordings, recordi
 from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.word_errors.references import read_references
 
-FORMAT = "palimpsest encoded speech 1"
+_FORMAT = "palimpsest encoded speech 1"
 _PREFIX = "utterance/"
 _FACTS = ("seconds", "frame_seconds", "synthetic")
 _BATCH_SECONDS = 60.0
@@ -45,23 +45,18 @@ class EncodedSpeech:
     """Whether some of it is synthesised speech."""
     tensors: Mapping[str, Tensor]
     """Frames (T, D) by utterance id, in the manifest's order; from a file, in its stored type."""
+    references: Mapping[str, str] = field(default_factory=dict)
+    """References by utterance id, if they were read too; some may have no utterance."""
 
     @property
     def utterance_ids(self) -> list[str]:
         """Utterance ids in the manifest's order."""
         return list(self.tensors)
 
-    def frames(self, utterance_id: str) -> Tensor:
-        """Encoded frames of an utterance, float32 (T, D)."""
-        return self.tensors[utterance_id].float()
-
-    def check_recogniser(self, recogniser_hash: str) -> None:
-        """Raises ``SpeechError`` if another recogniser encoded this."""
-        if recogniser_hash != self.recogniser_hash:
-            raise SpeechError(
-                f"the speech was encoded by the recogniser {self.recogniser_hash[:12]}, and this one is "
-                f"{recogniser_hash[:12]}; give the same, or run 'palimpsest encode-speech' with this one"
-            )
+    @property
+    def frames(self) -> list[Tensor]:
+        """Encoded frames of each utterance, float32 (T, D)."""
+        return [tensor.float() for tensor in self.tensors.values()]
 
 
 def write_encoded(path: str | Path, speech: EncodedSpeech, store: Literal["float32", "float16"] = "float16") -> None:
@@ -75,14 +70,17 @@ def write_encoded(path: str | Path, speech: EncodedSpeech, store: Literal["float
             raise SpeechError(
                 f"the encoding of {name.removeprefix(_PREFIX)!r} is not finite as {store}; leave its recording out"
             )
-    document = {"format": FORMAT, "recogniser": speech.recogniser_hash, "utterance_ids": speech.utterance_ids}
+    document = {"format": _FORMAT, "recogniser": speech.recogniser_hash, "utterance_ids": speech.utterance_ids}
     document |= {name: getattr(speech, name) for name in _FACTS}
     with atomic_writer(path, private=True, binary=True) as stream:
         stream.write(save(tensors, metadata={"palimpsest": json.dumps(document)}))
 
 
-def read_encoded(path: str | Path) -> EncodedSpeech:
-    """Read encoded utterances. Raises ``SpeechError`` if the file is missing, damaged or of another kind."""
+def read_encoded(path: str | Path, recogniser: Recogniser) -> EncodedSpeech:
+    """Read encoded utterances.
+
+    Raises ``SpeechError`` if the file is missing, damaged or of another kind, or of another recogniser.
+    """
     from safetensors import SafetensorError, safe_open
 
     if not Path(path).is_file():
@@ -90,37 +88,28 @@ def read_encoded(path: str | Path) -> EncodedSpeech:
     try:
         with safe_open(str(path), framework="pt") as stream:
             document = json.loads((stream.metadata() or {}).get("palimpsest", "{}"))
-            if document.get("format") != FORMAT:
+            if document.get("format") != _FORMAT:
                 raise SpeechError(f"{str(path)!r} is no encoded speech; 'palimpsest encode-speech' makes it")
             tensors = {name: stream.get_tensor(f"{_PREFIX}{name}") for name in document["utterance_ids"]}
     except (SafetensorError, ValueError):
         raise SpeechError(f"encoded speech {str(path)!r} is damaged; run 'palimpsest encode-speech' again") from None
-    return EncodedSpeech(document["recogniser"], tensors=tensors, **{name: document[name] for name in _FACTS})
+    if document["recogniser"] != recogniser.hash:
+        raise SpeechError(
+            f"the speech was encoded by the recogniser {document['recogniser'][:12]}, and this one is "
+            f"{recogniser.hash[:12]}; give the same, or run 'palimpsest encode-speech' with this one"
+        )
+    return EncodedSpeech(recogniser.hash, tensors=tensors, **{name: document[name] for name in _FACTS})
 
 
-@dataclass(frozen=True)
-class TranscribedSpeech:
-    """Encoded utterances, and references by utterance id; some references may have no utterance."""
-
-    encoded: EncodedSpeech
-    references: Mapping[str, str]
-
-    @property
-    def frames(self) -> list[Tensor]:
-        """Encoded frames (T, D) of each utterance."""
-        return [self.encoded.frames(name) for name in self.encoded.utterance_ids]
-
-
-def read_transcribed(encoded: str, manifest: str, recogniser: Recogniser) -> TranscribedSpeech:
-    """Encoded speech and its references; ``SpeechError`` if an utterance has no reference."""
-    speech, references = read_encoded(encoded), read_references(manifest)
-    speech.check_recogniser(recogniser.hash)
-    if foreign := [name for name in speech.utterance_ids if name not in references]:
+def read_transcribed(encoded: str, manifest: str, recogniser: Recogniser) -> EncodedSpeech:
+    """Encoded speech with its references; ``SpeechError`` if an utterance has no reference."""
+    speech, references = read_encoded(encoded, recogniser), read_references(manifest)
+    if foreign := [name for name in speech.tensors if name not in references]:
         raise SpeechError(
             f"{len(foreign)} utterances of {encoded!r} have no reference in {manifest!r}, such as {foreign[0]!r}; give "
             "the manifest that was encoded"
         )
-    return TranscribedSpeech(speech, references)
+    return replace(speech, references=references)
 
 
 def encode_utterances(
@@ -129,8 +118,8 @@ def encode_utterances(
     """Encode recordings, longest first; ``streaming``: one by one, segment by segment as in live speech.
 
     Returns the speech, the seconds for features and encoder without reading the files, and counts of changes to
-    recordings: ``mixed_down``, ``resampled``. Utterances that are too short have frames (0, D). Raises ``SpeechError``
-    that lists all recordings that are unreadable or too long.
+    recordings (``read_audio``). Utterances that are too short have frames (0, D). Raises ``SpeechError`` that lists all
+    recordings that are unreadable or too long.
     """
     from tqdm import tqdm
 
@@ -138,9 +127,7 @@ def encode_utterances(
     lengths = recording_seconds(utterances, maximum_seconds)
     seconds = {each.utterance_id: length for each, length in zip(utterances, lengths, strict=True)}
     found = dict.fromkeys(seconds, torch.zeros(0, recogniser.settings.architecture.encoding))
-    tally: Counter[str] = Counter()
-    problems: list[str] = []
-    clock = 0.0
+    tally, problems, clock = Counter[str](), list[str](), 0.0
     # The longest first, so that a lack of memory shows at once.
     ordered = sorted(utterances, key=lambda each: (-seconds[each.utterance_id], each.utterance_id))
     with tqdm(total=len(utterances), desc="encode-speech", unit="utterance", disable=None, leave=False) as bar:
@@ -163,11 +150,5 @@ def encode_utterances(
                 found |= dict(zip(signals, encoded, strict=True))
             bar.update(len(batch))
     fail_with_recordings(problems)
-    speech = EncodedSpeech(
-        recogniser_hash=recogniser.hash,
-        seconds=seconds,
-        frame_seconds=recogniser.frame_seconds,
-        synthetic=any(utterance.synthetic for utterance in utterances),
-        tensors=found,
-    )
-    return speech, clock, tally
+    synthetic = any(utterance.synthetic for utterance in utterances)
+    return EncodedSpeech(recogniser.hash, seconds, recogniser.frame_seconds, synthetic, found), clock, tally

@@ -22,9 +22,8 @@ from tasks.settings.checks import as_plain, check_settings
 from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.units import Units
 
-KIND = "emformer_transducer"
-FORMAT = 1
-UNITS, STATISTICS = "units.model", "statistics.json"
+_KIND, _FORMAT = "emformer_transducer", 1
+_UNITS, _STATISTICS = "units.model", "statistics.json"
 
 
 def save_recogniser(
@@ -43,16 +42,13 @@ def save_recogniser(
         if not bool(torch.isfinite(value).all()):
             raise ModelError(f"weight {name!r} is not finite as {store}; store float32, or train again")
     statistics = {name: value.tolist() for name, value in vars(recogniser.feature_statistics).items()}
-    contents = {WEIGHTS: tensors_as_bytes(tensors), STATISTICS: json.dumps(statistics).encode()}
+    contents = {WEIGHTS: tensors_as_bytes(tensors), _STATISTICS: json.dumps(statistics).encode()}
     contents |= dict(zip(_unit_files(recogniser.units.languages), recogniser.units.models, strict=True))
-    document = {
-        "format": FORMAT,
-        "kind": KIND,
-        "description": as_plain(recogniser.settings),
-        "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
-    }
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    document = {"format": _FORMAT, "kind": _KIND, "description": as_plain(recogniser.settings), "files": hashes}
+    contents[SETTINGS] = (json.dumps(document, indent=2) + "\n").encode()
     with atomic_folder(folder, private=True) as fresh:
-        for name, content in {**contents, SETTINGS: (json.dumps(document, indent=2) + "\n").encode()}.items():
+        for name, content in contents.items():
             with atomic_writer(fresh / name, private=True, binary=True) as stream:
                 stream.write(content)
     return _hash_of(document)
@@ -65,16 +61,16 @@ def load_recogniser(folder: str | Path) -> Recogniser:
     the saved one.
     """
     folder = Path(folder)
-    document = read_settings(folder, KIND, FORMAT, ["description", "files"], "recogniser", "train-recogniser")
+    document = read_settings(folder, _KIND, _FORMAT, ["description", "files"], "recogniser", "train-recogniser")
     where = f"{folder / SETTINGS}: description"
     description = check_settings(RecogniserDescription, document["description"], where)
     unit_files = _unit_files(description.unit_languages)
     contents = {
         name: checked_content(folder / name, document["files"].get(name, ""), "recogniser")
-        for name in (WEIGHTS, STATISTICS, *unit_files)
+        for name in (WEIGHTS, _STATISTICS, *unit_files)
     }
     units = Units(*(contents[name] for name in unit_files), languages=description.unit_languages)
-    statistics = FeatureStatistics(**{name: torch.tensor(v) for name, v in json.loads(contents[STATISTICS]).items()})
+    statistics = FeatureStatistics(**{name: torch.tensor(v) for name, v in json.loads(contents[_STATISTICS]).items()})
     model = make_model(description.architecture, description.features, len(units) + 1)
     model.load_state_dict({name: value.float() for name, value in read_tensors(contents[WEIGHTS]).items()})
     return Recogniser(model.eval(), units, statistics, description, _hash_of(document))
@@ -82,7 +78,7 @@ def load_recogniser(folder: str | Path) -> Recogniser:
 
 def _unit_files(languages: Sequence[str]) -> list[str]:
     """File names of the units: one, or one for each language with its own units."""
-    return [f"units.{language}.model" for language in languages] or [UNITS]
+    return [f"units.{language}.model" for language in languages] or [_UNITS]
 
 
 def _hash_of(document: dict[str, Any]) -> str:

@@ -44,17 +44,9 @@ class RecogniserNetwork(nn.Module):
         encoded, frames = self.model.transcriber(batch.features, batch.lengths)  # (B, T', D)
         loss = self.loss_of(encoded, frames, batch.targets, batch.target_lengths)
         scores = self.projection(encoded).float().log_softmax(-1).transpose(0, 1)  # (T', B, V)
-        second = ctc_loss(
-            scores,
-            batch.targets,
-            frames.long(),
-            batch.target_lengths,
-            blank=self.blank,
-            reduction="sum",
-            # More units than frames have no CTC alignment; the transducer's loss still has one.
-            zero_infinity=True,
-        )
-        return loss, second
+        # More units than frames have no CTC alignment; the transducer's loss still has one.
+        sizes = frames.long(), batch.target_lengths
+        return loss, ctc_loss(scores, batch.targets, *sizes, self.blank, reduction="sum", zero_infinity=True)
 
     def loss_of(self, encoded: Tensor, frames: Tensor, targets: Tensor, lengths: Tensor) -> Tensor:
         """The transducer's loss in nats, summed over utterances (B, T', D) with numbers of frames (B,) and units (B,).
@@ -101,8 +93,6 @@ def greedy_decode(model: "RNNT", blank: int, encoded: Sequence[Tensor]) -> list[
 
 
 _BATCH = 16
-
-
 ValidUtterance = tuple[str, list[int], Tensor]
 """Words, units and normalised features of a held-out utterance, the same at every validation."""
 

@@ -97,9 +97,6 @@ def pad_features(utterances: Sequence[Tensor], architecture: RecogniserArchitect
     return batch, lengths
 
 
-_NORM_EPSILON = 1e-3
-
-
 def make_model(architecture: RecogniserArchitecture, features: FeatureSettings, symbols: int, seed: int = 0) -> "RNNT":
     """A network with new weights, determined by ``seed``; ``symbols`` includes the blank, which is the last."""
     stand_in_for_torchaudio_extension()
@@ -127,7 +124,7 @@ def make_model(architecture: RecogniserArchitecture, features: FeatureSettings, 
             symbol_embedding_dim=architecture.predictor_width,
             num_lstm_layers=architecture.predictor_layers,
             lstm_layer_norm=architecture.predictor_norm,
-            lstm_layer_norm_epsilon=_NORM_EPSILON,
+            lstm_layer_norm_epsilon=1e-3,
             lstm_dropout=architecture.predictor_dropout,
         )
 

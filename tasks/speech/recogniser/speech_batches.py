@@ -6,7 +6,6 @@ A step has the same utterances for any number of ranks, and so has a resumed run
 
 import signal
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -83,11 +82,10 @@ class SpeechBatches(Batches):
         workers: int = 0,
     ):
         """``workers``: processes that prepare batches; with 0 this process makes each batch on request."""
-        self.speech, self.statistics, self.workers = speech, statistics, workers
+        self.speech, self.units, self.statistics, self.workers = speech, units, statistics, workers
         self.architecture, self.training = settings.architecture, settings.training
         self.augmentation, self.seed = settings.augmentation, settings.training.seed
-        languages: Iterable[Sequence[str | None] | None] = speech.languages or repeat(None, len(speech.texts))
-        self.units = units
+        languages: Sequence[Sequence[str | None] | None] = speech.languages or [None] * len(speech.texts)
         self.ids = [units.encode(text, of_words) for text, of_words in zip(speech.texts, languages, strict=True)]
         super().__init__(self.training.epochs, plan)
 
@@ -143,8 +141,7 @@ class SpeechBatches(Batches):
                     drawer = np.random.default_rng([self.seed, epoch, row])
                     features = hide_parts(features, self.augmentation, drawer)
                 heard.append((features, self.ids[row]))
-        silent = len(chosen) - len(heard)
-        own = len(heard) > 0
+        silent, own = len(chosen) - len(heard), len(heard) > 0
         if not own:
             silence = torch.zeros(self.architecture.segment_frames, len(self.statistics.mean))
             heard = [(silence, self.ids[rows[0]])]

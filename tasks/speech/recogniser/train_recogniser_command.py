@@ -16,7 +16,6 @@ from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.recogniser.settings import TrainedRecogniser
-from tasks.training.ranks import plan_ranks
 from tasks.training.stage import NO_CURVE, Curve, TrainedFolder, TrainingCommand
 
 SUMMARY = "train a recogniser"
@@ -40,10 +39,7 @@ def train_recogniser(
     resources: ResourceSettings,
     curve: Curve = NO_CURVE,
 ) -> Report:
-    """Train and write the folder.
-
-    Raises ``ParameterError`` unless exactly one source of speech is given.
-    """
+    """Train and write the folder; ``ParameterError`` unless exactly one source of speech is given."""
     if (files.manifest is None) == (files.input is None):
         raise ParameterError("give --manifest with recordings, or --input with sentences to be spoken, and not both")
     from tasks.torch_setup import set_up_torch
@@ -51,9 +47,7 @@ def train_recogniser(
     set_up_torch(resources.threads)
     from tasks.speech.recogniser.training_stage import train_on_speech
 
-    # A recogniser fits on one device; "fsdp" is for the language model.
-    plan = plan_ranks(resources.model_copy(update={"strategy": "ddp"}))
-    return train_on_speech(settings, files, resources, plan, curve)
+    return train_on_speech(settings, files, resources, curve)
 
 
 COMMAND = TrainingCommand(

@@ -1,7 +1,6 @@
 """Training speech of a recogniser: recordings of a manifest, or sentences that are synthesised on the fly."""
 
 import math
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -24,16 +23,16 @@ from tasks.speech.synthesis.espeak import Synthesiser
 from tasks.speech.synthesis.synthetic_corpus import speak_drawn, why_not_spoken
 from tasks.training.stage import hash_of
 
-SHORTEST_SECONDS = 0.1
+_SHORTEST_SECONDS = 0.1
 """No word is shorter, and the encoder needs a few frames."""
 _SPOKEN_CHARACTERS_PER_SECOND = 20.0
 """Rough rate of synthesised speech; the true length is known only after synthesis."""
-
-
+_VOICE_STREAM = 7
+"""Separates the random numbers of voices from those of order and augmentation."""
 Line = TypeVar("Line")
 
 
-class TrainingSpeech(ABC):
+class TrainingSpeech:
     """Utterances with their words; their sound may change from epoch to epoch."""
 
     texts: list[str]
@@ -44,6 +43,8 @@ class TrainingSpeech(ABC):
     """Length of each utterance, at least approximately; float64 (N,)."""
     synthetic: bool
     """Whether some of it is synthesised."""
+    identity: str
+    """A hash of the speech and its settings."""
 
     def __init__(self, settings: FeatureSettings) -> None:
         self.settings = settings
@@ -56,16 +57,12 @@ class TrainingSpeech(ABC):
         self.left_out.update(reason for _, reason in reasons if reason)
         return [line for line, reason in reasons if not reason]
 
-    @abstractmethod
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor | None:
-        """Log-mel features (T, bands) of one utterance in an epoch, not normalised; ``is_quiet``: without added noise.
+        """Log-mel features (T, bands) of one utterance in an epoch, not normalised; the same at every request.
 
-        ``None`` if there is no sound.
+        ``is_quiet``: without added noise. ``None`` if there is no sound.
         """
-
-    @abstractmethod
-    def identity(self) -> str:
-        """A hash of the speech and its settings."""
+        raise NotImplementedError
 
 
 class RecordedSpeech(TrainingSpeech):
@@ -83,42 +80,37 @@ class RecordedSpeech(TrainingSpeech):
         super().__init__(features)
         self._maximum_seconds = training.maximum_seconds
         worded = self.used(read_manifest(manifest), lambda one: _wrong_words(len(normalise(one.text)), training))
-        lengths = recording_seconds(worded, math.inf)
-        chosen = self.used(
-            zip(worded, lengths, strict=True), lambda pair: _wrong_length(pair[1], training.maximum_seconds)
-        )
+        timed = zip(worded, recording_seconds(worded, math.inf), strict=True)
+        chosen = self.used(timed, lambda pair: _wrong_length(pair[1], training.maximum_seconds))
         if not chosen:
             raise SpeechError(
                 f"manifest {str(manifest)!r}: none of the {self.left_out.total()} utterances is of a length that the "
                 "settings allow (minimum_words, maximum_words, maximum_seconds)"
             )
-        self.utterances = [utterance for utterance, _ in chosen]
-        self.texts = [" ".join(normalise(utterance.text)) for utterance in self.utterances]
+        utterances = [utterance for utterance, _ in chosen]
+        self.texts = [" ".join(normalise(utterance.text)) for utterance in utterances]
         self.seconds = np.array([seconds for _, seconds in chosen])
-        self.synthetic = any(utterance.synthetic for utterance in self.utterances)
+        self.synthetic = any(utterance.synthetic for utterance in utterances)
         if languages:
-            inferred = spoken_languages(languages, [utterance.text for utterance in self.utterances])
+            inferred = spoken_languages(languages, [utterance.text for utterance in utterances])
             given = given_languages(manifest, languages)
             self.languages = [
                 placed_languages(utterance.text, given.get(utterance.utterance_id, of_tokens))[1]
-                for utterance, of_tokens in zip(self.utterances, inferred, strict=True)
+                for utterance, of_tokens in zip(utterances, inferred, strict=True)
             ]
-        self._cached: list[Tensor | None] = [None] * len(chosen)
+        ids = [utterance.utterance_id for utterance in utterances]
+        self.identity = hash_of(self.settings.model_dump_json(), ids, self.texts, self.seconds)
+        self._audio = [utterance.audio for utterance in utterances]
+        self._cached: dict[int, Tensor] = {}
 
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor:
         """Log-mel features (T, bands) of a recording, the same in every epoch."""
-        cached = self._cached[index]
-        if cached is None:
-            audio = self.utterances[index].audio
-            samples = read_audio(audio, self.settings.sample_rate, maximum_seconds=self._maximum_seconds)
-            cached = self._cached[index] = log_mel(samples, self.settings).half()
+        if index not in self._cached:
+            rate = self.settings.sample_rate
+            samples = read_audio(self._audio[index], rate, maximum_seconds=self._maximum_seconds)
+            self._cached[index] = log_mel(samples, self.settings).half()
         # Rounded the first time too, so that a resumed run has the same numbers.
-        return cached.float()
-
-    def identity(self) -> str:
-        """A hash of ids, texts, lengths and feature settings."""
-        ids = [utterance.utterance_id for utterance in self.utterances]
-        return hash_of(self.settings.model_dump_json(), ids, self.texts, self.seconds)
+        return self._cached[index].float()
 
 
 def _wrong_words(words: int, training: RecogniserTraining) -> str | None:
@@ -130,11 +122,7 @@ def _wrong_words(words: int, training: RecogniserTraining) -> str | None:
 
 def _wrong_length(seconds: float, maximum: float) -> str | None:
     """The reason why an utterance of so many seconds is left out, or ``None``."""
-    return "too_long" if seconds > maximum else "too_short" if seconds < SHORTEST_SECONDS else None
-
-
-_VOICE_STREAM = 7
-"""Separates the random numbers of voices from those of order and augmentation."""
+    return "too_long" if seconds > maximum else "too_short" if seconds < _SHORTEST_SECONDS else None
 
 
 class SyntheticSpeech(TrainingSpeech):
@@ -168,21 +156,15 @@ class SyntheticSpeech(TrainingSpeech):
             self._of_tokens = list(spoken_languages(synthesis.languages, sentences))
             self.languages = [placed_languages(*each)[1] for each in zip(sentences, self._of_tokens, strict=True)]
         self.seconds = np.array([0.3 + len(text) / _SPOKEN_CHARACTERS_PER_SECOND for text in self.texts])
+        self.identity = hash_of(self.settings.model_dump_json(), synthesis.model_dump_json(), sentences)
         self._synthesiser = Synthesiser()
 
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor | None:
-        """Log-mel features (T, bands) of a sentence in one epoch, the same at every request.
-
-        ``is_quiet``: without noise. ``None`` if the synthesiser produces nothing.
-        """
+        """Log-mel features (T, bands) of a sentence in one epoch; ``None`` if the synthesiser produces nothing."""
         generator = np.random.default_rng([self.seed, epoch, index, _VOICE_STREAM])
         of_tokens = self._of_tokens[index] if self._of_tokens else None
         samples, _ = speak_drawn(
             self._sentences[index], of_tokens, self.synthesis, generator, self._synthesiser, is_quiet=is_quiet
         )
-        spoken = len(samples) >= SHORTEST_SECONDS * self.settings.sample_rate
+        spoken = len(samples) >= _SHORTEST_SECONDS * self.settings.sample_rate
         return log_mel(samples, self.settings) if spoken else None
-
-    def identity(self) -> str:
-        """A hash of the sentences and of the synthesis settings."""
-        return hash_of(self.settings.model_dump_json(), self.synthesis.model_dump_json(), self._sentences)

@@ -1,4 +1,4 @@
-"""The command ``train-recogniser`` as a stage: reads speech, writes a recogniser folder and a report."""
+"""The training of a recogniser: reads speech, writes a recogniser folder and a report."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from tasks.speech.recogniser.speech_batches import SpeechBatches
 from tasks.speech.recogniser.training_speech import RecordedSpeech, SyntheticSpeech, TrainingSpeech
 from tasks.speech.recogniser.units import Units, train_language_units, train_units
 from tasks.training.loop import fit
-from tasks.training.ranks import RankPlan
+from tasks.training.ranks import plan_ranks
 from tasks.training.stage import Curve, checkpoints_of, hash_of
 
 if TYPE_CHECKING:
@@ -27,97 +27,29 @@ if TYPE_CHECKING:
 
     from tasks.speech.recogniser.train_recogniser_command import RecogniserFiles
 
-STAGE = "train-recogniser"
 _STATISTICS_UTTERANCES = 500
 """Randomly drawn utterances for the mean and deviation of the features."""
-
-
-def _begin_with(settings: TrainedRecogniser, folder: str) -> Recogniser:
-    """The recogniser to start from; ``ParameterError`` if its sizes or features differ."""
-    begin = load_recogniser(folder)
-    for name in ("architecture", "features"):
-        asked, found = (as_plain(getattr(each, name)) for each in (settings, begin.settings))
-        if differing := [key for key in asked if asked[key] != found[key]]:
-            values = ", ".join(f"{name}.{key} is {asked[key]!r} here and {found[key]!r} there" for key in differing)
-            raise ParameterError(f"begin_with {folder!r}: {values}; give the same")
-    return begin
-
-
 _ROWS_OF_UNITS = ("predictor.embedding.weight", "joiner.linear.weight", "joiner.linear.bias")
 """Weights of the transducer that have a row for each unit, followed by one for the blank."""
 
 
-def _take_over(model: "RNNT", units: Units, begin: Recogniser) -> None:
-    """Copy the weights of another recogniser into a new network.
-
-    Units with the same spelling get the same weights, whatever their language. A unit that the other recogniser lacks
-    has its new weights.
-    """
-    known = {piece: row for row, piece in reversed(list(enumerate(begin.units.pieces)))}
-    rows = {row: known[piece] for row, piece in enumerate(units.pieces) if piece in known}
-    rows[units.blank] = begin.units.blank
-    weights = model.state_dict()
-    for name, value in begin.model.state_dict().items():
-        if name in _ROWS_OF_UNITS:
-            weights[name][list(rows)] = value[list(rows.values())]
-        else:
-            weights[name] = value
-    model.load_state_dict(weights)
-
-
-def _speech(
-    settings: TrainedRecogniser, manifest: str | None, text: str | None, **synthesis: object
-) -> RecordedSpeech | SyntheticSpeech:
-    """Recordings of a manifest, or sentences of a text with these changes to the settings of their ``synthesis``."""
-    if manifest is not None:
-        return RecordedSpeech(manifest, settings.features, settings.training, settings.languages)
-    if settings.languages:
-        synthesis["languages"] = settings.languages
-    changed = settings.synthesis.model_copy(update=synthesis)
-    return SyntheticSpeech(str(text), changed, settings.features, settings.training)
-
-
-def _units(settings: TrainedRecogniser, speech: TrainingSpeech, begin: Recogniser | None) -> Units:
-    """New units of the speech, or those of the recogniser to start from if it has the same languages."""
-    units = settings.units
-    if begin is not None and list(begin.settings.unit_languages) == list(settings.languages):
-        if len(begin.units) != units.size:
-            raise ParameterError(
-                f"units.size is {units.size}, and {settings.begin_with!r}, whose units are retained, has "
-                f"{len(begin.units)}; give that number"
-            )
-        return begin.units
-    if speech.languages is None or units.pooled:
-        return train_units(speech.texts, units.size, units.sentences)
-    texts = zip(speech.texts, speech.languages, strict=True)
-    return train_language_units(texts, settings.languages, units.size, units.sentences)
-
-
-def _statistics(speech: TrainingSpeech, seed: int) -> FeatureStatistics:
-    rows = np.sort(np.random.default_rng(seed).permutation(len(speech.texts))[:_STATISTICS_UTTERANCES])
-    heard = (speech.features(int(row), 0) for row in rows)
-    return FeatureStatistics.of(features for features in heard if features is not None)
-
-
 def train_on_speech(
-    settings: TrainedRecogniser,
-    files: "RecogniserFiles",
-    resources: ResourceSettings,
-    plan: RankPlan,
-    curve: Curve,
+    settings: TrainedRecogniser, files: "RecogniserFiles", resources: ResourceSettings, curve: Curve
 ) -> Report:
     """Read the speech, train, write the folder, and print one line.
 
     With several devices, one process for each does all of it, and only the first writes. With a GPU, the other threads
     synthesise the next speech. Training resumes from a checkpoint if there is one.
     """
+    # A recogniser fits on one device; "fsdp" is for the language model.
+    plan = plan_ranks(resources.model_copy(update={"strategy": "ddp"}))
     check_replaceable(files.output)
     training, seed, every = settings.training, settings.training.seed, curve.every_steps
-    speech = _speech(settings, files.manifest, files.input)
+    speech = _speech(settings, files.manifest or files.input, is_text=files.input is not None)
     held_out: TrainingSpeech | None = None
     if files.valid:
-        manifest, text = (None, files.valid) if files.input is not None else (files.valid, None)
-        held_out = _speech(settings, manifest, text, voice_set="dev", sentences=training.valid_utterances)
+        changes = {"voice_set": "dev", "sentences": training.valid_utterances}
+        held_out = _speech(settings, files.valid, is_text=files.input is not None, **changes)
     begin = None if settings.begin_with is None else _begin_with(settings, settings.begin_with)
     begin_hash = None if begin is None else begin.hash
     units = _units(settings, speech, begin)
@@ -127,9 +59,9 @@ def train_on_speech(
         _take_over(model, units, begin)
     network = RecogniserNetwork(model, settings.architecture.encoding, units.blank, seed)
     # Units, architecture and order of batches, which a checkpoint must match.
-    order = speech.identity(), seed, training.batch_seconds, training.short_first
+    order = speech.identity, seed, training.batch_seconds, training.short_first
     key = hash_of(begin_hash, units.hash, as_plain(settings.architecture), order)
-    decisive = as_plain(settings), None if held_out is None else held_out.identity(), every
+    decisive = as_plain(settings), None if held_out is None else held_out.identity, every
     kind = "synthetic speech" if speech.synthetic else "recordings"
     saved = None
     with checkpoints_of(files.output, resources, plan, key, *decisive) as checkpoints:
@@ -151,9 +83,8 @@ def train_on_speech(
                 synthetic=speech.synthetic,
                 unit_languages=list(units.languages),
             )
-            saved = save_recogniser(
-                files.output, Recogniser(network.model, units, statistics, description), store="float16"
-            )
+            trained = Recogniser(network.model, units, statistics, description)
+            saved = save_recogniser(files.output, trained, store="float16")
     rate = next((point["valid_wer"] for point in reversed(record.curve) if "valid_wer" in point), None)
     per_second = round(record.audio_seconds / record.train_seconds, 1) if record.train_seconds else None
     report = Report(seed=seed).measure(
@@ -178,10 +109,72 @@ def train_on_speech(
     if plan.is_first:
         report.measure(recogniser_hash=saved)
         print(
-            f"{STAGE}: {len(speech.texts):,} utterances ({speech.left_out.total():,} left out), {record.steps:,} "
-            f"steps, {record.audio_seconds / 3600:.1f} hours of {kind} in {record.train_seconds / 60:.1f} minutes"
+            f"train-recogniser: {len(speech.texts):,} utterances ({speech.left_out.total():,} left out), "
+            f"{record.steps:,} steps, {record.audio_seconds / 3600:.1f} hours of {kind} in "
+            f"{record.train_seconds / 60:.1f} minutes"
             + ("" if rate is None else f"; valid word error rate {rate:.1%} (greedy)")
             + f"; recogniser in {files.output}",
             file=sys.stderr,
         )
     return report
+
+
+def _speech(settings: TrainedRecogniser, path: str | None, *, is_text: bool, **synthesis: object) -> TrainingSpeech:
+    """Recordings of a manifest, or sentences of a text with these changes to the settings of their ``synthesis``."""
+    if not is_text:
+        return RecordedSpeech(str(path), settings.features, settings.training, settings.languages)
+    if settings.languages:
+        synthesis["languages"] = settings.languages
+    changed = settings.synthesis.model_copy(update=synthesis)
+    return SyntheticSpeech(str(path), changed, settings.features, settings.training)
+
+
+def _begin_with(settings: TrainedRecogniser, folder: str) -> Recogniser:
+    """The recogniser to start from; ``ParameterError`` if its sizes or features differ."""
+    begin = load_recogniser(folder)
+    for name in ("architecture", "features"):
+        asked, found = (as_plain(getattr(each, name)) for each in (settings, begin.settings))
+        if differing := [key for key in asked if asked[key] != found[key]]:
+            values = ", ".join(f"{name}.{key} is {asked[key]!r} here and {found[key]!r} there" for key in differing)
+            raise ParameterError(f"begin_with {folder!r}: {values}; give the same")
+    return begin
+
+
+def _take_over(model: "RNNT", units: Units, begin: Recogniser) -> None:
+    """Copy the weights of another recogniser into a new network.
+
+    Units with the same spelling get the same weights, whatever their language. A unit that the other recogniser lacks
+    has its new weights.
+    """
+    known = {piece: row for row, piece in reversed(list(enumerate(begin.units.pieces)))}
+    rows = {row: known[piece] for row, piece in enumerate(units.pieces) if piece in known}
+    rows[units.blank] = begin.units.blank
+    weights = model.state_dict()
+    for name, value in begin.model.state_dict().items():
+        if name in _ROWS_OF_UNITS:
+            weights[name][list(rows)] = value[list(rows.values())]
+        else:
+            weights[name] = value
+    model.load_state_dict(weights)
+
+
+def _units(settings: TrainedRecogniser, speech: TrainingSpeech, begin: Recogniser | None) -> Units:
+    """New units of the speech, or those of the recogniser to start from if it has the same languages."""
+    units = settings.units
+    if begin is not None and list(begin.settings.unit_languages) == list(settings.languages):
+        if len(begin.units) != units.size:
+            raise ParameterError(
+                f"units.size is {units.size}, and {settings.begin_with!r}, whose units are retained, has "
+                f"{len(begin.units)}; give that number"
+            )
+        return begin.units
+    if speech.languages is None or units.pooled:
+        return train_units(speech.texts, units.size, units.sentences)
+    texts = zip(speech.texts, speech.languages, strict=True)
+    return train_language_units(texts, settings.languages, units.size, units.sentences)
+
+
+def _statistics(speech: TrainingSpeech, seed: int) -> FeatureStatistics:
+    rows = np.sort(np.random.default_rng(seed).permutation(len(speech.texts))[:_STATISTICS_UTTERANCES])
+    heard = (speech.features(int(row), 0) for row in rows)
+    return FeatureStatistics.of(features for features in heard if features is not None)

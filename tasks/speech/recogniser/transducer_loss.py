@@ -18,7 +18,7 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 
 from tasks.errors import ModelError
 
-PRECISION = torch.float64
+_PRECISION = torch.float64
 """A path's log-probability is in the thousands, where float32 has a resolution of 1e-4. The lattice is small compared
 with the logits, so double precision costs nearly nothing."""
 _PIECE = {"cpu": 1 << 16, "cuda": 1 << 25}
@@ -58,12 +58,11 @@ class _TransducerLoss(torch.autograd.Function):
         # Log-probabilities of a blank (B, T, U + 1) and of the next label (B, T, U) at each node; 0 in the padding.
         blanks = torch.zeros(batch, time, width, dtype=arithmetic, device=logits.device)
         labels = torch.zeros(batch, time, width - 1, dtype=arithmetic, device=logits.device)
-        for index, times, rows, following in _pieces(logits, ids, frames, lengths):
-            scores = torch.log_softmax(logits[index, times, rows], -1, dtype=arithmetic)  # (t, u, V)
-            blanks[index, times, rows] = scores[..., blank]
-            count = len(following)
-            of_labels = scores[:, :count].gather(2, following.expand(len(scores), -1)[..., None])[..., 0]
-            labels[index, times, rows.start : rows.start + count] = of_labels
+        for index, times, following in _pieces(logits, ids, frames, lengths):
+            count = following.shape[1]
+            scores = torch.log_softmax(logits[index, times, : count + 1], -1, dtype=arithmetic)  # (t, u + 1, V)
+            blanks[index, times, : count + 1] = scores[..., blank]
+            labels[index, times, :count] = scores[:, :count].gather(2, following[..., None])[..., 0]
         blank_edges, label_edges = _edges(blanks, labels, frames, lengths)
         sums = _path_sums(  # (2B, T + 1, U + 1): paths to a node, and paths from a node seen from the end
             torch.cat([blank_edges, blank_edges.flip(1, 2)]), torch.cat([label_edges, label_edges.flip(1, 2)])
@@ -79,7 +78,8 @@ class _TransducerLoss(torch.autograd.Function):
         )
         context.save_for_backward(logits, ids, frames, lengths, *(each.to(arithmetic) for each in posteriors))
         context.blank = blank
-        return -_checked(log_likelihood).to(arithmetic)
+        _check_finite(log_likelihood)
+        return -log_likelihood.to(arithmetic)
 
     @staticmethod
     @once_differentiable
@@ -93,27 +93,24 @@ class _TransducerLoss(torch.autograd.Function):
         scale = weights.to(posteriors[0].dtype)[:, None, None]
         nodes, blanks, labels = (each * scale for each in posteriors)
         gradient = torch.zeros_like(logits, memory_format=torch.contiguous_format)
-        for index, times, rows, following in _pieces(logits, ids, frames, lengths):
-            piece = torch.softmax(logits[index, times, rows], -1, dtype=nodes.dtype)  # (t, u, V)
-            piece.mul_(nodes[index, times, rows, None])
-            piece[..., context.blank] -= blanks[index, times, rows]
-            leaving = labels[index, times, rows.start : rows.start + len(following)].neg()[..., None]
-            piece[:, : len(following)].scatter_add_(2, following.expand(len(piece), -1)[..., None], leaving)
-            gradient[index, times, rows] = piece
+        for index, times, following in _pieces(logits, ids, frames, lengths):
+            count = following.shape[1]
+            piece = torch.softmax(logits[index, times, : count + 1], -1, dtype=nodes.dtype)  # (t, u + 1, V)
+            piece.mul_(nodes[index, times, : count + 1, None])
+            piece[..., context.blank] -= blanks[index, times, : count + 1]
+            piece[:, :count].scatter_add_(2, following[..., None], labels[index, times, :count].neg()[..., None])
+            gradient[index, times, : count + 1] = piece
         return gradient, None, None, None, None
 
 
-def _pieces(logits: Tensor, ids: Tensor, frames: Tensor, lengths: Tensor) -> Iterator[tuple[int, slice, slice, Tensor]]:
-    """Utterance, frames, nodes and next labels of each piece of the logits; together they are all but the padding."""
-    size = max(1, _PIECE.get(logits.device.type, _PIECE["cpu"]) // logits.shape[-1])
+def _pieces(logits: Tensor, ids: Tensor, frames: Tensor, lengths: Tensor) -> Iterator[tuple[int, slice, Tensor]]:
+    """Utterance, frames, and the labels (t, u) that follow its nodes; together they are all but the padding."""
+    size = _PIECE.get(logits.device.type, _PIECE["cpu"]) // logits.shape[-1]
     for index, (time, length) in enumerate(zip(frames.tolist(), lengths.tolist(), strict=True)):
-        nodes_at_once = min(length + 1, size)
-        frames_at_once = max(1, size // nodes_at_once) if nodes_at_once > length else 1
-        for start in range(0, time, frames_at_once):
-            for first in range(0, length + 1, nodes_at_once):
-                times = slice(start, min(time, start + frames_at_once))
-                rows = slice(first, min(length + 1, first + nodes_at_once))
-                yield index, times, rows, ids[index, first : min(rows.stop, length)]
+        step = max(1, size // (length + 1))
+        for start in range(0, time, step):
+            times = slice(start, min(time, start + step))
+            yield index, times, ids[index, :length].expand(times.stop - start, -1)
 
 
 def _edges(blanks: Tensor, labels: Tensor, frames: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -122,17 +119,16 @@ def _edges(blanks: Tensor, labels: Tensor, frames: Tensor, lengths: Tensor) -> t
     From the end (frames, lengths) of a shorter utterance a single path of weight 1 leads on to (T, U): blanks to the
     last frame, then labels. All other edges after the end have weight 0. So ragged batches need no special case.
     """
-    batch, time, nodes = blanks.shape
+    time, width = blanks.shape[1:]
     t = torch.arange(time + 1, device=blanks.device)[None, :, None]
-    u = torch.arange(nodes, device=blanks.device)[None, None, :]
+    u = torch.arange(width, device=blanks.device)[None, None, :]
     ends, last = frames[:, None, None], lengths[:, None, None]
-    blank_edges = torch.full(blanks.shape, -torch.inf, dtype=PRECISION, device=blanks.device)
-    blank_edges = blank_edges.masked_fill((t[:, :-1] >= ends) & (u == last), 0.0)
-    blank_edges = torch.where((t[:, :-1] < ends) & (u <= last), blanks.to(PRECISION), blank_edges)
-    label_edges = torch.full((batch, time + 1, nodes - 1), -torch.inf, dtype=PRECISION, device=blanks.device)
-    label_edges = label_edges.masked_fill((t == time) & (u[..., :-1] >= last), 0.0)
+    never = torch.tensor(-torch.inf, dtype=_PRECISION, device=blanks.device)
+    on = torch.where((t[:, :-1] >= ends) & (u == last), 0.0, never)
+    blank_edges = torch.where((t[:, :-1] < ends) & (u <= last), blanks.to(_PRECISION), on)
+    label_edges = torch.where((t == time) & (u[..., :-1] >= last), 0.0, never)
     within = (t[:, :-1] < ends) & (u[..., :-1] < last)
-    label_edges[:, :-1] = torch.where(within, labels.to(PRECISION), label_edges[:, :-1])
+    label_edges[:, :-1] = torch.where(within, labels.to(_PRECISION), label_edges[:, :-1])
     return blank_edges, label_edges
 
 
@@ -160,10 +156,9 @@ def _path_sums(blank_edges: Tensor, label_edges: Tensor) -> Tensor:
     return sums.as_strided((count, time + 1, width), (width + 1, step, step + 1), 1)
 
 
-def _checked(log_likelihood: Tensor) -> Tensor:
-    """``log_likelihood`` (B,); ``ModelError`` if one is not finite."""
-    undefined = (~log_likelihood.isfinite()).nonzero()[:, 0].tolist()
-    if undefined:
+def _check_finite(log_likelihood: Tensor) -> None:
+    """Raise ``ModelError`` if the log-likelihood (B,) of an utterance is not finite."""
+    if undefined := (~log_likelihood.isfinite()).nonzero()[:, 0].tolist():
         reason = (
             "no alignment of its text has a probability above 0"
             if log_likelihood[undefined[0]] == -torch.inf
@@ -173,4 +168,3 @@ def _checked(log_likelihood: Tensor) -> Tensor:
             f"the transducer's loss is undefined for {len(undefined)} of {len(log_likelihood)} utterances of the "
             f"batch, first {undefined[0]}: {reason}"
         )
-    return log_likelihood

@@ -71,9 +71,7 @@ class Units:
 
     def encode_all(self, texts: Sequence[str]) -> Iterator[list[int]]:
         """Ids of the pieces of each text; the languages of the words are inferred from all texts."""
-        if not self.languages:
-            return map(self.encode, texts)
-        return map(self.encode, texts, spoken_languages(self.languages, texts))
+        return map(self.encode, texts, *([spoken_languages(self.languages, texts)] if self.languages else []))
 
     def decode(self, ids: Iterable[int]) -> str:
         """The words spelled by pieces; blanks, unknown and control pieces are ignored."""
@@ -101,7 +99,7 @@ class Units:
         if not of_languages:
             return None
         if unknown := sorted(of_languages.keys() - set(self.languages)):
-            has = ", ".join(self.languages) or "none: its units have no languages"
+            has = ", ".join(self.languages) or "none"
             raise SpeechError(f"speech.search.language_bias: the recogniser has no language {unknown[0]!r} ({has})")
         added = np.zeros(len(self.pieces) + 1, dtype=np.float32)
         blocks = itertools.pairwise([*self._begins, len(self.pieces)])

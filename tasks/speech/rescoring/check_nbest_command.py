@@ -36,30 +36,23 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
     every = read_nbest(settings.source)
     lists = drawn_lists(every, settings.utterances, settings.seed)
     table = hypothesis_table(lists)
-    measured = {
-        "utterances_of_source": len(every),
-        "utterances": len(lists),
-        "empty_references": table.empty_references,
-        "empty_lists": sum(not nbest.hypotheses for nbest in lists),
-        "words": table.words,
-        "hypotheses": sum(len(nbest.hypotheses) for nbest in lists),
-        "distinct_hypotheses": table.hypothesis_count,
-        "wer": table.error_count({}) / table.words,
-        "oracle_wer": table.oracle_wer,
-        "best_first_share": table.best_first_share,
-    }
+    facts = table.facts() | {"hypotheses": sum(len(nbest.hypotheses) for nbest in lists)}
+    silent, wer = int((table.reference_words == 0).sum()), table.wer({})
     if files.output:
         write_nbest(files.output, lists)
-    report = Report(seed=settings.seed).measure(**measured)
-    if empty := measured["empty_lists"]:
-        report.warn(f"{empty} lists hold no hypothesis; the words of their references are deleted")
-    if empty := measured["empty_references"]:
-        report.warn(f"{empty} references hold no word; words recognised there are insertions")
-    report.shown = (
-        f"{measured['utterances']:,} of {measured['utterances_of_source']:,} lists, {measured['hypotheses']:,} "
-        f"hypotheses, {table.words:,} words; word error rate {measured['wer']:.2%}, of the best hypotheses "
-        f"{measured['oracle_wer']:.2%}, which {measured['best_first_share']:.1%} of the lists begin with"
+    shown = (
+        f"{len(lists):,} of {len(every):,} lists, {facts['hypotheses']:,} hypotheses, {table.words:,} words; word "
+        f"error rate {wer:.2%}, of the best hypotheses {facts['oracle_wer']:.2%}, which "
+        f"{facts['best_first_share']:.1%} of the lists begin with"
     )
+    report = Report(seed=settings.seed, shown=shown).measure(
+        utterances_of_source=len(every), utterances=len(lists), empty_references=silent, words=table.words, wer=wer,
+        **facts,
+    )  # fmt: skip
+    if empty := facts["empty_lists"]:
+        report.warn(f"{empty} lists hold no hypothesis; the words of their references are deleted")
+    if silent:
+        report.warn(f"{silent} references hold no word; words recognised there are insertions")
     return report
 
 

@@ -7,6 +7,7 @@ number of words, and with a language model its log-probability and its number of
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -18,14 +19,18 @@ from tasks.speech.rescoring.nbest_lists import NbestList
 from tasks.speech.rescoring.settings import RescoringSettings
 from tasks.speech.rescoring.tuning import BONUS, LM, UNKNOWN, ScoredHypotheses, TunedWeights, Weights, padded, tune
 
+_DIGITS = 6
+_UNKNOWN_WORD_BONUSES = [0.0, -1.0, -2.0, -4.0]
+"""Bonuses to try for each word outside the language model's vocabulary. A model trained with many words as one unknown
+token finds that token too probable."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class HypothesisTable(ScoredHypotheses):
     """Utterances by hypotheses (U, H), with their words."""
 
-    utterance_ids: tuple[str, ...]
-    hypotheses: Sequence[Sequence[Words]]
-    """Distinct hypotheses of each utterance, the recogniser's best first; none if the list is empty."""
+    hypotheses: Mapping[str, Sequence[Words]]
+    """Distinct hypotheses by utterance id, the recogniser's best first; none if the list is empty."""
     reference_words: np.ndarray
     """Words of each reference (U,), int64."""
 
@@ -34,47 +39,36 @@ class HypothesisTable(ScoredHypotheses):
         """Words of all references."""
         return int(self.reference_words.sum())
 
-    @property
-    def empty_references(self) -> int:
-        """Number of utterances without a word: all words recognised there are insertions."""
-        return int((self.reference_words == 0).sum())
-
-    @property
-    def hypothesis_count(self) -> int:
-        """Number of distinct hypotheses of all utterances."""
-        return sum(map(len, self.hypotheses))
+    def wer(self, weights: Weights) -> float:
+        """Word error rate of the choice with these weights."""
+        return int(self.errors_of(weights).sum()) / self.words
 
     def chosen_texts(self, weights: Weights) -> dict[str, str]:
         """The chosen hypothesis of each utterance that has one."""
-        places = self.choice(weights).tolist()
-        return {
-            name: " ".join(group[place])
-            for name, group, place in zip(self.utterance_ids, self.hypotheses, places, strict=True)
-            if group
-        }
+        chosen = zip(self.hypotheses.items(), self.choice(weights).tolist(), strict=True)
+        return {name: " ".join(group[place]) for (name, group), place in chosen if group}
 
-    @property
-    def oracle_wer(self) -> float:
-        """Word error rate if the best hypothesis of every list is chosen."""
-        return int(self._fewest_errors().sum()) / self.words
+    def facts(self) -> dict[str, Any]:
+        """Rates of the best hypotheses of the lists, and sizes.
 
-    @property
-    def best_first_share(self) -> float:
-        """Share of the utterances whose recogniser's own choice has as few errors as any in the list: no language model
-        can improve these."""
-        return float((self.errors[:, 0] == self._fewest_errors()).mean())
-
-    def _fewest_errors(self) -> np.ndarray:
-        counts = np.array([max(1, len(group)) for group in self.hypotheses])
+        ``best_first_share``: share of the utterances whose recogniser's own choice has as few errors as any in the
+        list: no language model can improve these.
+        """
+        counts = np.array([max(1, len(group)) for group in self.hypotheses.values()])
         inside = np.arange(self.errors.shape[1]) < counts[:, None]
-        return np.where(inside, self.errors, np.iinfo(np.int64).max).min(axis=1)
+        fewest = np.where(inside, self.errors, np.iinfo(np.int64).max).min(axis=1)
+        return {
+            "oracle_wer": int(fewest.sum()) / self.words,
+            "best_first_share": float((self.errors[:, 0] == fewest).mean()),
+            "empty_lists": sum(not group for group in self.hypotheses.values()),
+            "hypotheses": sum(map(len, self.hypotheses.values())),
+        }
 
     def with_parts(self, parts: Mapping[str, Sequence[Sequence[float] | np.ndarray]]) -> "HypothesisTable":
         """The table with more parts of scores, given for each utterance's hypotheses."""
         width = self.score.shape[1]
-        return replace(
-            self, parts={**self.parts, **{name: padded(values, 0.0, width) for name, values in parts.items()}}
-        )
+        more = {name: padded(values, 0.0, width) for name, values in parts.items()}
+        return replace(self, parts={**self.parts, **more})
 
 
 def hypothesis_table(
@@ -88,42 +82,35 @@ def hypothesis_table(
     if measured and not any(references):
         raise SpeechError(f"none of the {what} has a reference that holds a word; give the words that were said")
     # The highest score comes first, and later ones are dropped.
-    best: list[dict[Words, float]] = [{} for _ in lists]
-    for scores, nbest in zip(best, lists, strict=True):
+    best: dict[str, dict[Words, float]] = {nbest.utterance_id: {} for nbest in lists}
+    for nbest in lists:
         for hypothesis in nbest.hypotheses:
-            scores.setdefault(tuple(normalise(hypothesis.text)), hypothesis.score)
+            best[nbest.utterance_id].setdefault(tuple(normalise(hypothesis.text)), hypothesis.score)
     errors = [
         [Levenshtein.distance(reference, words) for words in group] or [len(reference)]
-        for reference, group in zip(references, best, strict=True)
+        for reference, group in zip(references, best.values(), strict=True)
     ]
     table = HypothesisTable(
-        utterance_ids=tuple(nbest.utterance_id for nbest in lists),
-        hypotheses=[list(scores) for scores in best],
+        hypotheses={name: list(scores) for name, scores in best.items()},
         reference_words=np.array(list(map(len, references)), dtype=np.int64),
-        score=padded([list(scores.values()) for scores in best], -np.inf),
+        score=padded([list(scores.values()) for scores in best.values()], -np.inf),
         errors=padded(errors, 0).astype(np.int64),
     )
-    return table.with_parts({BONUS: [list(map(len, group)) for group in table.hypotheses]})
+    return table.with_parts({BONUS: [list(map(len, group)) for group in best.values()]})
 
 
 def with_language_model(tables: Sequence[HypothesisTable], language_model: LanguageModel) -> list[HypothesisTable]:
     """The tables with a language model's log-probabilities, in nats, and its numbers of unknown words."""
-    scores = iter(language_model.score_sentences([group for table in tables for group in table.hypotheses]))
+    scores = iter(language_model.score_sentences([group for table in tables for group in table.hypotheses.values()]))
     return [
         table.with_parts(
             {
                 LM: [next(scores) for _ in table.hypotheses],
-                UNKNOWN: [[language_model.unknown_words(words) for words in group] for group in table.hypotheses],
+                UNKNOWN: [list(map(language_model.unknown_words, group)) for group in table.hypotheses.values()],
             }
         )
         for table in tables
     ]
-
-
-_DIGITS = 6
-UNKNOWN_WORD_BONUSES = [0.0, -1.0, -2.0, -4.0]
-"""Bonuses to try for each word outside the language model's vocabulary. A model trained with many words as one unknown
-token finds that token too probable."""
 
 
 def tune_weights(table: HypothesisTable, axes: Mapping[str, Sequence[float]], resamples: int) -> TunedWeights:
@@ -135,5 +122,5 @@ def tune_weights(table: HypothesisTable, axes: Mapping[str, Sequence[float]], re
 
 def axes_of(settings: RescoringSettings, table: HypothesisTable) -> dict[str, list[float]]:
     """The weights of the grid for each part of the scores of a table with a language model."""
-    unknown = UNKNOWN_WORD_BONUSES if table.parts[UNKNOWN].any() else [0.0]
+    unknown = _UNKNOWN_WORD_BONUSES if table.parts[UNKNOWN].any() else [0.0]
     return {LM: settings.lm_weights, BONUS: settings.insertion_bonuses, UNKNOWN: unknown}

@@ -13,7 +13,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from tasks.files.atomic_file import atomic_writer
 from tasks.speech.audio.toolkit_records import toolkit_records
 from tasks.speech.audio.utterance_lines import read_records
 
-FORM = '{"utterance_id": "u1", "reference": "what was said", "hypotheses": [{"text": "what was sad", "score": -3.1}]}'
+_FORM = '{"utterance_id": "u1", "reference": "what was said", "hypotheses": [{"text": "what was sad", "score": -3.1}]}'
 """A correct line, for error messages."""
 
 
@@ -54,15 +54,13 @@ class NbestList:
 def read_nbest(path: str | Path, at_most: int | None = None, *, measured: bool = True) -> list[NbestList]:
     """The lists of a file in its order, each cut to its ``at_most`` best hypotheses.
 
-    Lists that are not ``measured`` need no reference.
-
-    Raises ``SpeechError`` that lists every problem with its line: lines that are no JSON objects, missing keys,
-    duplicate ids, hypotheses without a text, scores that are missing or not finite. Also raises it if the file has no
-    list. Empty lists are valid, so that the test set stays complete.
+    Lists that are not ``measured`` need no reference. Empty lists are valid, so that the test set stays complete.
+    Raises ``SpeechError`` that lists problems with their lines: lines that are no JSON objects, missing keys, duplicate
+    ids, hypotheses without a text, scores that are missing or not finite. Also raises it if the file has no list.
     """
     parse = partial(_parse, at_most=at_most, measured=measured)
     records = toolkit_records(path, "n-best lists", nbest=True)
-    return list(read_records(path, parse, "n-best lists", FORM, records).values())
+    return list(read_records(path, parse, "n-best lists", _FORM, records).values())
 
 
 def _parse(record: dict[str, Any], at_most: int | None, measured: bool) -> NbestList | list[str]:
@@ -100,15 +98,8 @@ def drawn_lists(lists: Sequence[NbestList], at_most: int | None, seed: int) -> l
 
 
 def write_nbest(path: str | Path, lists: Iterable[NbestList]) -> None:
-    """Write lists, compressed if the name ends in ``.gz``. The file is private.
-
-    The same lists give the same bytes, also compressed.
-    """
-    records = []
-    for nbest in lists:
-        hypotheses = [{"text": entry.text, "score": entry.score} for entry in nbest.hypotheses]
-        record = {"utterance_id": nbest.utterance_id, "reference": nbest.reference, "hypotheses": hypotheses}
-        records.append(json.dumps(record, ensure_ascii=False))
+    """Write lists to a private file, compressed if the name ends in ``.gz``; the same lists give the same bytes."""
+    records = (json.dumps(asdict(nbest), ensure_ascii=False) for nbest in lists)
     if str(path).endswith(".gz"):
         with (
             atomic_writer(path, private=True, binary=True) as stream,

@@ -21,7 +21,6 @@ examples:
 
 import json
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,7 +40,7 @@ from tasks.speech.rescoring.hypothesis_table import (
     with_language_model,
 )
 from tasks.speech.rescoring.nbest_lists import NbestList, read_nbest
-from tasks.speech.rescoring.settings import RescoreSettings, RescoringSettings
+from tasks.speech.rescoring.settings import RescoreSettings
 from tasks.speech.rescoring.tuning import BONUS, LM, UNKNOWN, TunedWeights, Weights
 from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors, shown_rate
 from tasks.speech.word_errors.references import measure_overlap, read_references
@@ -49,7 +48,7 @@ from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, l
 from tasks.speech.word_errors.word_errors import count_errors, paired_difference_over_seeds, refuse_unknown_ids
 
 SUMMARY = "choose among a recogniser's hypotheses with a language model"
-RATE_KEYS = ("wer", "wer_ci", "insertions", "deletions", "substitutions")
+_RATES = ("wer", "wer_ci", "insertions", "deletions", "substitutions")
 
 
 class RescoreFiles(FusedFiles):
@@ -73,33 +72,23 @@ def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resource
     if bool(files.dev) == bool(files.weights):
         raise ParameterError("give --dev to tune weights on, or --weights FILE that has them, and not both")
     files.check_model()
-    if files.weights:
-        return _chosen_by_weights(files, settings.rescoring, resources)
-    measured = _measured(files, settings, resources)
-    report = Report(measured, error_warnings(measured), settings.word_errors.seed, "\n".join(_lines(measured)))
-    if shared := measured["dev_in_test"]:
-        report.warn(f"{shared} utterances of the test set are among those that the weights were tuned on")
-    return report
+    return (_chosen_by_weights if files.weights else _measured)(files, settings, resources)
 
 
 def _scored(
-    tables: list[HypothesisTable], model: str, settings: RescoringSettings, resources: ResourceSettings
+    tables: list[HypothesisTable], model: str, settings: RescoreSettings, resources: ResourceSettings
 ) -> tuple[list[HypothesisTable], dict[str, Any]]:
     """The tables with the scores of the language model, and facts; ``ModelError`` if it cannot be read."""
     from tasks.language_model.divided_model import DividedModel
 
-    language_model = DividedModel(model, resources, settings.precision)
+    language_model = DividedModel(model, resources, settings.rescoring.precision)
     clock = time.perf_counter()
     tables = with_language_model(tables, language_model)
     seconds = time.perf_counter() - clock
-    return tables, {
-        "lm_vocabulary": language_model.vocabulary_hash,
-        "lm_seconds": round(seconds, 3),
-        "lm_hypotheses_per_second": round(sum(table.hypothesis_count for table in tables) / seconds, 1),
-    }
+    return tables, {"lm_vocabulary": language_model.vocabulary_hash, "lm_seconds": round(seconds, 3)}
 
 
-def _chosen_by_weights(files: RescoreFiles, settings: RescoringSettings, resources: ResourceSettings) -> Report:
+def _chosen_by_weights(files: RescoreFiles, settings: RescoreSettings, resources: ResourceSettings) -> Report:
     """Choose among lists without references, by the weights of an earlier report, and write the choice.
 
     Raises ``SpeechError`` if the file has no weights, ``ParameterError`` for options that measure something.
@@ -117,16 +106,15 @@ def _chosen_by_weights(files: RescoreFiles, settings: RescoringSettings, resourc
     weights = {name: weight for name, weight in found.items() if weight is not None}
     if LM not in weights:
         raise SpeechError(f"{files.weights!r} holds no weights; give the report of 'palimpsest rescore' with a model")
-    lists = read_nbest(files.nbest, settings.hypotheses_at_most, measured=False)
+    lists = read_nbest(files.nbest, settings.rescoring.hypotheses_at_most, measured=False)
     (table,), _ = _scored([hypothesis_table(lists, measured=False)], files.model, settings, resources)
     chosen, first = _written_choice(files.output, table, weights), table.chosen_texts({})
     changed, empty = sum(chosen[name] != text for name, text in first.items()), len(lists) - len(chosen)
     shown = f"{len(lists):,} utterances, {changed:,} with another choice than the recogniser's"
-    facts = {"utterances": len(lists), "empty_lists": empty, "changed": changed, "hypotheses": table.hypothesis_count}
-    found_report = Report({**facts, **weights}, shown=shown)
+    done = Report({"utterances": len(lists), "empty_lists": empty, "changed": changed, **weights}, shown=shown)
     if empty:
-        found_report.warn(f"{empty} lists hold no hypothesis; their utterances are left out of the choice")
-    return found_report
+        done.warn(f"{empty} lists hold no hypothesis; their utterances are left out of the choice")
+    return done
 
 
 def _written_choice(path: str | None, table: HypothesisTable, weights: Weights) -> dict[str, str]:
@@ -154,8 +142,8 @@ def _test_lists(files: RescoreFiles, at_most: int) -> list[NbestList]:
     ]
 
 
-def _measured(files: RescoreFiles, chosen: RescoreSettings, resources: ResourceSettings) -> dict[str, Any]:
-    """All numbers of the report; writes the requested files."""
+def _measured(files: RescoreFiles, chosen: RescoreSettings, resources: ResourceSettings) -> Report:
+    """Tune on dev, choose on test, and compare with the recogniser's choice; writes the requested files."""
     settings, intervals = chosen.rescoring, chosen.word_errors
     test = _test_lists(files, settings.hypotheses_at_most)
     dev = read_nbest(str(files.dev), settings.hypotheses_at_most)
@@ -169,7 +157,7 @@ def _measured(files: RescoreFiles, chosen: RescoreSettings, resources: ResourceS
     tuned: TunedWeights | None = None
     numbers: dict[str, Any] = {}
     if files.model:
-        (dev_table, table), numbers = _scored([dev_table, table], files.model, settings, resources)
+        (dev_table, table), numbers = _scored([dev_table, table], files.model, chosen, resources)
         tuned = tune_weights(dev_table, axes_of(settings, dev_table), settings.resamples)
     weights = tuned.weights if tuned else {}
     texts = _written_choice(files.output, table, weights)
@@ -183,80 +171,50 @@ def _measured(files: RescoreFiles, chosen: RescoreSettings, resources: ResourceS
         difference, low, high = paired_difference_over_seeds([(errors, other)], *sampling)
         measured[f"difference_to_{name}"] = difference
         measured[f"difference_to_{name}_ci"] = None if low is None else [low, high]
-    return {
+    measured = {
         **measured,
         LM: None,
         BONUS: None,
         **weights,
-        "baseline": {key: others["baseline"][key] for key in (*RATE_KEYS, "character_error_rate", "masked_words")},
-        "insertion_bonus_alone": {key: others["insertion_bonus_alone"][key] for key in RATE_KEYS} | tuned_bonus.weights,
-        "oracle_wer": table.oracle_wer,
-        "best_first_share": table.best_first_share,
-        "empty_lists": sum(not group for group in table.hypotheses),
-        "hypotheses": table.hypothesis_count,
+        "baseline": {key: others["baseline"][key] for key in (*_RATES, "character_error_rate", "masked_words")},
+        "insertion_bonus_alone": {key: others["insertion_bonus_alone"][key] for key in _RATES} | tuned_bonus.weights,
+        **table.facts(),
         "dev": _of_dev(dev_table, tuned, tuned_bonus),
         "dev_in_test": len({nbest.utterance_id for nbest in dev} & references.keys()),
         "overlap": overlap,
         **numbers,
-        "threads": resources.threads,
     }
+    shown = f"word error rate of the recogniser alone {shown_rate(measured['baseline'])}, with an insertion bonus "
+    shown += f"{shown_rate(measured['insertion_bonus_alone'])}"
+    if tuned:
+        used = ", ".join(f"{name} {weight:g}" for name, weight in weights.items())
+        shown += f", with the language model {shown_rate(measured)} ({used})"
+    shown += (
+        f", of the best hypotheses {100 * measured['oracle_wer']:.2f} %; {measured['utterances']:,} utterances, "
+        f"{measured['words']:,} words, {measured['hypotheses']:,} hypotheses"
+    )
+    report = Report(measured, error_warnings(measured), intervals.seed, shown)
+    if shared := measured["dev_in_test"]:
+        report.warn(f"{shared} utterances of the test set are among those that the weights were tuned on")
+    return report
 
 
 def _of_dev(dev: HypothesisTable, tuned: TunedWeights | None, tuned_bonus: TunedWeights) -> dict[str, Any]:
-    found = {
-        "utterances": len(dev.utterance_ids),
-        "words": dev.words,
-        "empty_references": dev.empty_references,
-        "baseline_wer": dev.error_count({}) / dev.words,
-        "insertion_bonus_alone_wer": dev.error_count(tuned_bonus.weights) / dev.words,
-        "oracle_wer": dev.oracle_wer,
-        "wer": dev.error_count(tuned.weights if tuned else {}) / dev.words,
-        "at_edge_of_grid": tuned.at_edge if tuned else [],
-    }
-    if tuned is None:
-        return found
     fewest: dict[tuple[float, float], int] = {}  # with the best bonus of unknown words
-    for point, errors in zip(tuned.points, tuned.errors, strict=True):
+    for point, errors in zip(tuned.points, tuned.errors, strict=True) if tuned else ():
         pair = point[LM], point[BONUS]
         fewest[pair] = min(fewest.get(pair, errors), errors)
     return {
-        **found,
-        "lowest_wer_of_grid": min(tuned.errors) / dev.words,
-        "deviations": tuned.deviation,
-        "unknown_word_share": float(dev.parts[UNKNOWN].sum() / max(1, dev.parts[BONUS].sum())),
-        "points_tried": len(tuned.points),
+        "utterances": len(dev.hypotheses),
+        "words": dev.words,
+        "empty_references": int((dev.reference_words == 0).sum()),
+        "baseline_wer": dev.wer({}),
+        "insertion_bonus_alone_wer": dev.wer(tuned_bonus.weights),
+        "wer": dev.wer(tuned.weights if tuned else {}),
+        "deviations": tuned.deviation if tuned else {},
+        "at_edge_of_grid": tuned.at_edge if tuned else [],
         "grid": [{LM: pair[0], BONUS: pair[1], "wer": errors / dev.words} for pair, errors in sorted(fewest.items())],
     }
-
-
-def _lines(measured: dict[str, Any]) -> Sequence[str]:
-    """The results as a short table."""
-    bonus = measured["insertion_bonus_alone"]
-    rows = [
-        ("recogniser alone", measured["baseline"], ""),
-        ("insertion bonus alone", bonus, f"{BONUS} {bonus[BONUS]:g}"),
-    ]
-    gained = ""
-    if measured[LM] is not None:
-        tuned = ", ".join(f"{name} {measured[name]:g}" for name in (LM, BONUS, UNKNOWN) if name in measured)
-        rows.append(("with language model", measured, tuned))
-        interval = measured["difference_to_baseline_ci"]
-        ends = f" [{100 * interval[0]:+.2f}, {100 * interval[1]:+.2f}]" if interval else ""
-        gained = (
-            f"; difference {100 * measured['difference_to_baseline']:+.2f}{ends}; "
-            f"{measured['lm_hypotheses_per_second']:,.0f} scored/s"
-        )
-    lines = [f"{'':24}{'word error rate':24}{'ins':>7}{'del':>7}{'sub':>7}  weights tuned on dev"]
-    for name, rates, weights in rows:
-        counts = "".join(f"{rates[key]:>7,}" for key in RATE_KEYS[2:])
-        lines.append(f"{name:24}{shown_rate(rates):24}{counts}  {weights}".rstrip())
-    lines.append(f"{'oracle of the lists':24}{100 * measured['oracle_wer']:.2f} %")
-    counts = f"{measured['utterances']:,} utterances, {measured['words']:,} words, {measured['hypotheses']:,} distinct "
-    lines.append(f"{counts}hypotheses{gained}")
-    if overlap := measured["overlap"]:
-        shared, of = overlap["shared_sentences"], overlap["references"]
-        lines.append(f"overlap with the training text: {shared:,} of {of:,} references")
-    return lines
 
 
 SECTIONS = {"rescoring": "speech.rescoring", "word_errors": "speech.word_errors"}

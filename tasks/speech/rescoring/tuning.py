@@ -1,12 +1,10 @@
-"""Tuning of the weights of fusion and of rescoring on dev.
+"""Tuning of the weights of fusion and of rescoring on dev (decision 0068).
 
 score = recogniser's + lm_weight * log P_lm + insertion_bonus * words + ...
 
 Each hypothesis of dev has the parts of its score and its word errors, as arrays. So a point of the grid of weights is
-one pass over arrays. Many points have nearly as few errors as the best one, so the best point depends on chance. On
-real lists the language model's weight moved between 0.2 and 0.4, for models that hardly differ. So the utterances are
-drawn many times with replacement. The weights are the mean of the points with the fewest errors on each draw (Breiman
-1996, "Bagging predictors").
+one pass over arrays. The utterances are drawn many times with replacement. The weights are the mean of the points with
+the fewest errors on each draw (Breiman 1996, "Bagging predictors").
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,10 +43,6 @@ class ScoredHypotheses:
     def errors_of(self, weights: Weights) -> np.ndarray:
         """Errors of the choice for each utterance (U,), int64."""
         return np.take_along_axis(self.errors, self.choice(weights)[:, None], axis=1)[:, 0]
-
-    def error_count(self, weights: Weights) -> int:
-        """Sum of the errors of all choices."""
-        return int(self.errors_of(weights).sum())
 
 
 def padded(rows: Sequence[Sequence[float] | np.ndarray], filler: float, width: int = 1) -> np.ndarray:
@@ -98,9 +92,7 @@ def tune(
         chosen = np.array(points)[(draws.astype(np.float64) @ errors.T.astype(np.float64)).argmin(axis=1)]  # (R, N)
         mean = dict(zip(axes, chosen.mean(axis=0).round(digits).tolist(), strict=True))
         deviation = dict(zip(axes, chosen.std(axis=0).round(digits).tolist(), strict=True))
-    at_edge = [name for name, axis in axes.items() if first[name] and len(axis) > 1 and first[name] in _ends(axis)]
+    at_edge = [
+        name for name, axis in axes.items() if first[name] and len(axis) > 1 and first[name] in (min(axis), max(axis))
+    ]
     return TunedWeights(mean, deviation, named, totals.tolist(), at_edge)
-
-
-def _ends(axis: Sequence[float]) -> tuple[float, float]:
-    return min(axis), max(axis)

@@ -8,8 +8,8 @@ As in torchaudio, hypotheses are compared by score divided by the number of unit
 end. Scores are summed in float64, torchaudio's in float32, so near ties may be decided differently.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,18 @@ if TYPE_CHECKING:
 
     from tasks.speech.recogniser.recogniser import Recogniser
 
+_USUAL_UTTERANCES = 64
+_SETTLED_BEAMS = 2
+"""Multiple of the beam width that is settled before the beam is cut, since estimates err."""
+_FRAMES_BETWEEN_SETTLING = 2
+"""Fewer, larger batches for the language model."""
+_ROUNDING = 1e-3
+"""Margin in nats for the float32 sums that preselect candidates, so that none is missed."""
+_BEAM = np.dtype([("node", np.int64), ("score", np.float64), ("estimated", np.bool_)], align=True)
+"""A hypothesis: its unit sequence, the transducer's score, and whether the scorers' part is an estimate."""
+Fusion = Mapping[str, tuple[Scorer, float]]
+"""Scorers and their weights, by name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
@@ -43,119 +55,6 @@ class Hypothesis:
     """Score of the whole sentence by each scorer, by its name."""
 
 
-_BEAM = np.dtype([("node", np.int64), ("score", np.float64), ("estimated", np.bool_)], align=True)
-"""A hypothesis: its unit sequence, the transducer's score, and whether the scorers' part is an estimate."""
-
-
-def _no_hypotheses(*shape: int) -> np.ndarray:
-    """Places for hypotheses; the score of an empty one is minus infinity."""
-    empty = np.zeros(shape, dtype=_BEAM)
-    empty["node"], empty["score"] = ROOT, -np.inf
-    return empty
-
-
-class EndedHypotheses:
-    """The hypotheses of each utterance that have emitted blank at a frame, as (N, W)."""
-
-    def __init__(self, utterances: int, width: int) -> None:
-        self.beams = _no_hypotheses(utterances, width)
-        self._counts = np.zeros(utterances, dtype=np.int64)
-
-    def add(self, utterance: np.ndarray, found: np.ndarray) -> None:
-        """Add hypotheses (M,), grouped by utterance; equal hypotheses are merged."""
-        taken = np.arange(self.beams.shape[1]) < self._counts[utterance][:, None]  # (M, W)
-        same = (self.beams["node"][utterance] == found["node"][:, None]) & taken
-        there = same.any(axis=1)
-        place = utterance[there], same[there].argmax(axis=1)
-        self.beams["score"][place] = np.logaddexp(self.beams["score"][place], found["score"][there])
-        utterance, found = utterance[~there], found[~there]
-        if not len(found):
-            return
-        column = self._counts[utterance] + _rank_within(utterance)
-        if (more := int(column.max()) + 1 - self.beams.shape[1]) > 0:
-            self.beams = np.concatenate([self.beams, _no_hypotheses(len(self.beams), more)], axis=1)
-        self.beams[utterance, column] = found
-        self._counts += np.bincount(utterance, minlength=len(self._counts))
-
-    def take(self, columns: np.ndarray) -> None:
-        """Retain these columns (N, W) of each row."""
-        self.beams = np.take_along_axis(self.beams, columns, axis=1)
-
-
-def _rank_within(groups: np.ndarray) -> np.ndarray:
-    """Position of each entry within its group (M,), from 0; the entries of a group are contiguous."""
-    begins = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
-    return np.arange(len(groups)) - np.repeat(begins, np.diff(np.append(begins, len(groups))))
-
-
-def smallest_of_best(scores: np.ndarray, width: int) -> np.ndarray:
-    """The ``width``-th best score of each row (N,); minus infinity if there are fewer."""
-    if scores.shape[1] < width:
-        return np.full(len(scores), -np.inf)
-    return np.partition(scores, scores.shape[1] - width, axis=1)[:, scores.shape[1] - width]
-
-
-def best_of_each(owner: np.ndarray, scores: np.ndarray, least: np.ndarray, width: int) -> np.ndarray:
-    """Indices of the ``width`` best candidates of each owner that are better than its ``least``, grouped by owner."""
-    inside = np.flatnonzero(scores > least[owner])
-    order = inside[np.lexsort((-scores[inside], owner[inside]))]
-    return order[_rank_within(owner[order]) < width] if len(order) else order
-
-
-def best_columns(scores: np.ndarray, width: int) -> np.ndarray:
-    """Columns of the ``width`` best scores of each row (N, W), unordered; all if there are fewer."""
-    if scores.shape[1] <= width:
-        return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
-    return np.argpartition(-scores, width - 1, axis=1)[:, :width]
-
-
-_USUAL_UTTERANCES = 64
-_SETTLED_BEAMS = 2
-"""Multiple of the beam width that is settled before the beam is cut, since estimates err."""
-_FRAMES_BETWEEN_SETTLING = 2
-"""Fewer, larger batches for the language model."""
-_ROUNDING = 1e-3
-"""Margin in nats for the float32 sums that preselect candidates, so that none is missed."""
-
-
-Fusion = Mapping[str, tuple[Scorer, float]]
-"""Scorers and their weights, by name."""
-
-
-@torch.inference_mode()
-def beam_search(
-    recogniser_model: "RNNT",
-    blank: int,
-    encoded: list[Tensor],
-    settings: SearchSettings,
-    fusion: Fusion | None = None,
-    bias: np.ndarray | None = None,
-) -> list[list[Hypothesis]]:
-    """The hypotheses of each utterance, best first.
-
-    ``recogniser_model``: a ``torchaudio.models.RNNT`` in evaluation mode, whose last symbol is ``blank``. ``encoded``:
-    its encoder's output for each utterance (frames, D). ``bias`` (V,) is added to the scores of its symbols. An
-    utterance without a frame has only the empty hypothesis.
-    """
-    from tqdm import tqdm
-
-    device = next(recogniser_model.parameters()).device
-    order = sorted(range(len(encoded)), key=lambda index: -len(encoded[index]))
-    found: list[list[Hypothesis]] = [[] for _ in encoded]
-    with (
-        _laid_out(recogniser_model, settings),
-        tqdm(total=len(encoded), desc="decoding", unit="utterance", disable=None, leave=False) as bar,
-    ):
-        for begin in range(0, len(order), settings.batch_utterances):
-            chosen = order[begin : begin + settings.batch_utterances]
-            frames = [encoded[index].to(device=device, dtype=torch.float32) for index in chosen]
-            batch = _Batch(recogniser_model, blank, frames, settings, fusion or {}, bias)
-            for index, hypotheses in zip(chosen, batch.search(), strict=True):
-                found[index] = hypotheses
-            bar.update(len(chosen))
-    return found
-
-
 def recognise(
     recogniser: "Recogniser", encoded: list[Tensor], settings: SearchSettings, fusion: Fusion | None = None
 ) -> list[list[Hypothesis]]:
@@ -167,15 +66,42 @@ def recognise(
     return beam_search(recogniser.model, units.blank, encoded, settings, fusion, units.bias(settings.language_bias))
 
 
-@contextmanager
-def _laid_out(model: "RNNT", settings: SearchSettings) -> Iterator[None]:
-    """A context in which the predictor's and joiner's weights are laid out for the fastest matrix products."""
-    rows = min(settings.batch_utterances, _USUAL_UTTERANCES) * settings.beam_width
+@torch.inference_mode()
+def beam_search(
+    model: "RNNT",
+    blank: int,
+    encoded: list[Tensor],
+    settings: SearchSettings,
+    fusion: Fusion | None = None,
+    bias: np.ndarray | None = None,
+) -> list[list[Hypothesis]]:
+    """The hypotheses of each utterance, best first.
+
+    ``model``: torchaudio's transducer in evaluation mode, whose last symbol is ``blank``. ``encoded``: its encoder's
+    output for each utterance (frames, D). ``bias`` (V,) is added to the scores of its symbols. An utterance without a
+    frame has only the empty hypothesis.
+    """
+    from tqdm import tqdm
+
+    device = next(model.parameters()).device
+    order = sorted(range(len(encoded)), key=lambda index: -len(encoded[index]))
+    found: list[list[Hypothesis]] = [[] for _ in encoded]
     with ExitStack() as stack:
-        for name, part in model.named_children():
-            if name != "transcriber":
-                stack.enter_context(laid_out_layers(part, rows))
-        yield
+        # The predictor's and joiner's weights, laid out for the fastest matrix products.
+        rows = min(settings.batch_utterances, _USUAL_UTTERANCES) * settings.beam_width
+        for part in (model.predictor, model.joiner):
+            stack.enter_context(laid_out_layers(part, rows))
+        bar = stack.enter_context(
+            tqdm(total=len(encoded), desc="decoding", unit="utterance", disable=None, leave=False)
+        )
+        for begin in range(0, len(order), settings.batch_utterances):
+            chosen = order[begin : begin + settings.batch_utterances]
+            frames = [encoded[index].to(device=device, dtype=torch.float32) for index in chosen]
+            batch = _Batch(model, blank, frames, settings, fusion or {}, bias)
+            for index, hypotheses in zip(chosen, batch.search(), strict=True):
+                found[index] = hypotheses
+            bar.update(len(chosen))
+    return found
 
 
 class _Batch:
@@ -205,27 +131,30 @@ class _Batch:
         for frame in range(int(self.lengths[0]) if len(self.lengths) else 0):
             active = int((self.lengths > frame).sum())
             done = self._emitted(self.frames[frame, :active], active)
-            self._cut(done, settles=(frame + 1) % _FRAMES_BETWEEN_SETTLING == 0)
-            self.beams[:active] = done.beams
+            if (frame + 1) % _FRAMES_BETWEEN_SETTLING == 0 and done["estimated"].any():
+                done = self._best(done, _SETTLED_BEAMS * self.settings.beam_width)
+                for scorer, _ in self.scorers:
+                    scorer.settle(done["node"][done["estimated"]])
+                done["estimated"] = False
+            done = self._best(done, self.settings.beam_width)
+            self.beams[:active] = done
             for scorer, _ in self.scorers:
-                scorer.retain(np.unique(done.beams["node"][done.beams["score"] > -np.inf]))
+                scorer.retain(np.unique(done["node"][done["score"] > -np.inf]))
         return self._ended()
 
-    def _emitted(self, encodings: Tensor, active: int) -> EndedHypotheses:
-        """The hypotheses of the first ``active`` utterances that end one frame, whose ``encodings`` are (N, D)."""
+    def _emitted(self, encodings: Tensor, active: int) -> np.ndarray:
+        """The hypotheses of the first ``active`` utterances that end one frame (N, W); ``encodings``: (N, D)."""
         utterance, column = np.nonzero(self.beams["score"][:active] > -np.inf)
-        found = self.beams[utterance, column]
-        done = EndedHypotheses(active, self.settings.beam_width)
+        found, done = self.beams[utterance, column], _no_hypotheses(active, self.settings.beam_width)
         for emitted in range(self.settings.step_max_symbols + 1):
             log_probabilities = self._log_probabilities(encodings, utterance, found["node"])  # (M, V)
             ended = found.copy()
             ended["score"] += log_probabilities[:, self.blank]
-            done.add(utterance, ended)
-            if emitted == self.settings.step_max_symbols:
-                break
-            utterance, found = self._grown(done, utterance, found, log_probabilities)
-            if not len(found):
-                break
+            done = _with(done, utterance, ended)
+            if emitted < self.settings.step_max_symbols:
+                utterance, found = self._grown(done, utterance, found, log_probabilities)
+                if not len(found):
+                    break
         return done
 
     def _log_probabilities(self, encodings: Tensor, utterance: np.ndarray, nodes: np.ndarray) -> np.ndarray:
@@ -238,46 +167,44 @@ class _Batch:
         return torch.log_softmax(logits, dim=1).cpu().numpy()
 
     def _grown(
-        self, done: EndedHypotheses, utterance: np.ndarray, found: np.ndarray, log_probabilities: np.ndarray
+        self, done: np.ndarray, utterance: np.ndarray, found: np.ndarray, log_probabilities: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The hypotheses extended by one unit that can still reach the beam, and their utterances."""
         width, nodes = self.settings.beam_width, found["node"]
-        least = smallest_of_best(done.beams["score"] + self._added(done.beams), width)  # (N,)
+        ended = done["score"] + self._added(done)
+        worst = ended.shape[1] - width
+        least = np.partition(ended, worst, axis=1)[:, worst]  # (N,): the worst of the best that have ended
         needed = (least[utterance] - found["score"] - self._added(found) - _ROUNDING).astype(np.float32)
         wanted = log_probabilities[:, : self.blank]
         for scorer, weight in self.scorers:
             wanted = wanted + np.float32(weight) * scorer.bounds(nodes)
         row, unit = np.nonzero(wanted > needed[:, None])
+        if not len(row):
+            return utterance[row], found[row]
         grown = found[row]
         grown["score"] += log_probabilities[row, unit]
         added, estimated = np.zeros(len(row)), np.zeros(len(row), dtype=bool)
-        for scorer, weight in self.scorers if len(row) else ():
+        for scorer, weight in self.scorers:
             ahead, is_estimate = scorer.ahead(nodes[row], unit, found["estimated"][row])
             added += weight * ahead
             estimated |= is_estimate
-        best = best_of_each(utterance[row], grown["score"] + added, least, width)
+        best = _best_of_each(utterance[row], grown["score"] + added, least, width)
         grown, row = grown[best], row[best]
         grown["node"], before = self.tree.children(nodes[row], unit[best])
         grown["estimated"] = estimated[best]
         self.states.extend()
-        for scorer, _ in self.scorers if len(row) else ():
+        for scorer, _ in self.scorers:
             if self.tree.size > before:
                 scorer.extend(before)
             scorer.settle(grown["node"][~grown["estimated"]])
         return utterance[row], grown
 
-    def _cut(self, done: EndedHypotheses, *, settles: bool) -> None:
-        """Retain the best hypotheses that have emitted blank: the beams of the next frame."""
-        width = self.settings.beam_width
-        if settles and done.beams["estimated"].any():
-            done.take(best_columns(self._totals(done.beams), _SETTLED_BEAMS * width))
-            for scorer, _ in self.scorers:
-                scorer.settle(done.beams["node"][done.beams["estimated"]])
-            done.beams["estimated"] = False
-        done.take(best_columns(self._totals(done.beams), width))
-
-    def _totals(self, beams: np.ndarray) -> np.ndarray:
-        return (beams["score"] + self._added(beams)) / (self.tree.length[beams["node"]] + 2)
+    def _best(self, beams: np.ndarray, width: int) -> np.ndarray:
+        """The ``width`` best hypotheses of each utterance (N, W), unordered; all if there are fewer."""
+        if beams.shape[1] <= width:
+            return beams
+        totals = (beams["score"] + self._added(beams)) / (self.tree.length[beams["node"]] + 2)
+        return np.take_along_axis(beams, np.argpartition(-totals, width - 1, axis=1)[:, :width], axis=1)
 
     def _added(self, beams: np.ndarray) -> np.ndarray:
         """Weighted sum of the scorers for each hypothesis."""
@@ -299,3 +226,39 @@ class _Batch:
                 found = {name: float(values[index]) for name, values in parts.items()}
                 of_utterance.append(Hypothesis(units, float(totals[index]), float(transducer[index]), found))
         return hypotheses
+
+
+def _no_hypotheses(*shape: int) -> np.ndarray:
+    """Places for hypotheses; the score of an empty one is minus infinity."""
+    empty = np.zeros(shape, dtype=_BEAM)
+    empty["node"], empty["score"] = ROOT, -np.inf
+    return empty
+
+
+def _with(beams: np.ndarray, utterance: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """The beams (N, W) with more hypotheses (M,), grouped by utterance; equal hypotheses are merged."""
+    taken = beams["score"] > -np.inf  # (N, W)
+    same = (beams["node"][utterance] == found["node"][:, None]) & taken[utterance]
+    there = same.any(axis=1)
+    place = utterance[there], same[there].argmax(axis=1)
+    beams["score"][place] = np.logaddexp(beams["score"][place], found["score"][there])
+    utterance, found = utterance[~there], found[~there]
+    if len(found):
+        column = taken.sum(axis=1)[utterance] + _rank_within(utterance)
+        if (more := int(column.max()) + 1 - beams.shape[1]) > 0:
+            beams = np.concatenate([beams, _no_hypotheses(len(beams), more)], axis=1)
+        beams[utterance, column] = found
+    return beams
+
+
+def _rank_within(groups: np.ndarray) -> np.ndarray:
+    """Position of each entry within its group (M,), from 0; the entries of a group are contiguous."""
+    begins = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
+    return np.arange(len(groups)) - np.repeat(begins, np.diff(np.append(begins, len(groups))))
+
+
+def _best_of_each(owner: np.ndarray, scores: np.ndarray, least: np.ndarray, width: int) -> np.ndarray:
+    """Indices of the ``width`` best candidates of each owner that are better than its ``least``, grouped by owner."""
+    inside = np.flatnonzero(scores > least[owner])
+    order = inside[np.lexsort((-scores[inside], owner[inside]))]
+    return order[_rank_within(owner[order]) < width] if len(order) else order

@@ -21,29 +21,30 @@ class PredictorStates:
     """Tables of outputs and states with a row for each node."""
 
     def __init__(self, model: "RNNT", blank: int, tree: SequenceTree) -> None:
-        self._model, self._tree = model, tree
+        self._model, self._tree, self.size = model, tree, 0
+        self._predictor: Any = model.predictor
         self._device = next(model.parameters()).device
+        # The first LSTM layer's input gates for each unit (V, 4 H) do not depend on earlier units, and are half of the
+        # layer's work.
+        weights = self._predictor.embedding.weight
+        self._gates = self._predictor.lstm_layers[0].x2g(self._predictor.input_layer_norm(weights))
         # Blank is the start symbol, as in torchaudio's search and in training.
         output, _, state = model.predict(torch.tensor([[blank]], device=self._device), self._ones(1), None)
-        self._depth = len(state[0])
-        self._tables = [
-            part.new_zeros(_FIRST_CAPACITY, part.shape[1]) for part in (output[:, 0], *(p for s in state for p in s))
-        ]
-        self.size = 0
-        self._write(output[:, 0], state, 1)
-        self._gates = _gates_of_units(model)
+        rows = output[:, 0], *(part for layer in state for part in layer)
+        self._tables = [part.new_zeros(_FIRST_CAPACITY, part.shape[1]) for part in rows]
+        self._write(rows, 1)
 
     def _ones(self, count: int) -> Tensor:
         return torch.ones(count, dtype=torch.int64, device=self._device)
 
-    def _write(self, output: Tensor, state: list[list[Tensor]], count: int) -> None:
-        """Add the first ``count`` rows to all tables."""
-        begin, end = self.size, self.size + count
-        for number, rows in enumerate((output, *(part for layer in state for part in layer))):
+    def _write(self, rows: tuple[Tensor, ...], count: int) -> None:
+        """Add the first ``count`` rows to each table."""
+        end = self.size + count
+        for number, part in enumerate(rows):
             table = self._tables[number]
             if end > len(table):
                 self._tables[number] = table = torch.cat([table, table.new_zeros(end, table.shape[1])])
-            table[begin:end] = rows[:count]
+            table[self.size : end] = part[:count]
         self.size = end
 
     def extend(self) -> None:
@@ -55,26 +56,15 @@ class PredictorStates:
         parents, units = (
             torch.from_numpy(each[nodes]).to(self._device) for each in (self._tree.parent, self._tree.unit)
         )
-        parts = [table.index_select(0, parents) for table in self._tables[1:]]
-        state = [parts[begin : begin + self._depth] for begin in range(0, len(parts), self._depth)]
-        self._write(*self._step(units, state), len(new))
-
-    def _step(self, units: Tensor, state: list[list[Tensor]]) -> tuple[Tensor, list[list[Tensor]]]:
-        """Outputs (M, D) and states after one more unit (M,)."""
-        if self._gates is None:
-            output, _, state = self._model.predict(units[:, None], self._ones(len(units)), state)
-            return output[:, 0], state
-        predictor = self._model.predictor
-        states = []
-        hidden = None
-        for layer, (previous, cell) in zip(predictor.lstm_layers, state, strict=True):
-            gates = self._gates.index_select(0, units) if hidden is None else layer.x2g(hidden)
-            gates = layer.g_norm(gates + layer.p2g(previous))
-            admit, forget, new, show = gates.chunk(4, 1)
-            cell = layer.c_norm(forget.sigmoid() * cell + admit.sigmoid() * new.tanh())
-            hidden = show.sigmoid() * cell.tanh()
-            states.append([hidden, cell])
-        return predictor.output_layer_norm(predictor.linear(hidden)), states
+        before = [table.index_select(0, parents) for table in self._tables[1:]]
+        states: list[Tensor] = []
+        for layer, previous, cell in zip(self._predictor.lstm_layers, before[::2], before[1::2], strict=True):
+            gates = layer.x2g(states[-2]) if states else self._gates.index_select(0, units)
+            admit, forget, value, show = layer.g_norm(gates + layer.p2g(previous)).chunk(4, 1)
+            cell = layer.c_norm(forget.sigmoid() * cell + admit.sigmoid() * value.tanh())
+            states += [show.sigmoid() * cell.tanh(), cell]
+        output = self._predictor.output_layer_norm(self._predictor.linear(states[-2]))
+        self._write((output, *states), len(new))
 
     def outputs(self, nodes: np.ndarray) -> Tensor:
         """Predictor outputs (N, D) of nodes."""
@@ -85,14 +75,3 @@ class PredictorStates:
         ones = self._ones(len(outputs))
         joined, _, _ = self._model.join(encodings[:, None], ones, outputs[:, None], ones)
         return joined[:, 0, 0]
-
-
-def _gates_of_units(model: "RNNT") -> Tensor | None:
-    """Input gates of the first LSTM layer for each unit (V, 4 H); ``None`` for a model without its own predictor.
-
-    They do not depend on earlier units and are half of the layer's work.
-    """
-    predictor: Any = getattr(model, "predictor", None)
-    if predictor is None:
-        return None
-    return predictor.lstm_layers[0].x2g(predictor.input_layer_norm(predictor.embedding.weight))

@@ -1,6 +1,6 @@
 """Scorers: parts that a beam search adds to the transducer's score, such as a language model's log-probability."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,19 +12,11 @@ if TYPE_CHECKING:
     from torchaudio.models import RNNT
 
 
-class NodeTable(dict[str, np.ndarray]):
-    """Columns of numbers by node that grow with the tree; the numbers of the root are 0."""
-
-    def __init__(self, **kinds: type) -> None:
-        super().__init__({name: np.zeros(1024, dtype=kind) for name, kind in kinds.items()})
-
-    def add(self, first: int, **columns: np.ndarray) -> None:
-        """Set the numbers of the nodes from ``first`` on."""
-        for name, values in columns.items():
-            end, column = first + len(values), self[name]
-            if end > len(column):
-                column = self[name] = np.concatenate([column, np.zeros(2 * end - len(column), dtype=column.dtype)])
-            column[first:end] = values
+def grown(table: np.ndarray, rows: int, filler: float = 0) -> np.ndarray:
+    """The table with at least so many rows; if it must grow, it has twice as many, of the filler."""
+    if rows <= len(table):
+        return table
+    return np.concatenate([table, np.full_like(table, filler, shape=(2 * rows - len(table), *table.shape[1:]))])
 
 
 class Scorer:
@@ -35,20 +27,25 @@ class Scorer:
     at once.
     """
 
-    columns: ClassVar[Mapping[str, type]]
-    """Names and types of the numbers that are stored for each node."""
+    columns: ClassVar[np.dtype]
+    """Names and types of the numbers that are stored for each node; those of the root are 0."""
 
     def start(self, tree: SequenceTree, states: PredictorStates) -> None:
         """Start with a tree that has only the root."""
-        self.tree, self.states, self.nodes = tree, states, NodeTable(**self.columns)
+        self.tree, self.states, self.nodes = tree, states, np.zeros(1024, dtype=self.columns)
 
     def extend(self, first: int) -> None:
         """Add the new nodes from ``first`` on; their parents are older."""
         raise NotImplementedError
 
+    def add(self, first: int, rows: np.ndarray) -> None:
+        """Set the numbers of the nodes from ``first`` on."""
+        self.nodes = grown(self.nodes, first + len(rows))
+        self.nodes[first : first + len(rows)] = rows
+
     def values(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
         """Score of each node (N,), float64; the estimate where ``estimated``. Other nodes are settled."""
-        raise NotImplementedError
+        return self.nodes["value"][nodes]
 
     def bounds(self, nodes: np.ndarray) -> np.ndarray:
         """Upper bound on the score that each unit adds to each node (N or 1, V - 1), float32."""
@@ -72,7 +69,7 @@ class Scorer:
 class UnitScorer(Scorer):
     """A scorer that knows the score of every unit after a node at once."""
 
-    columns: ClassVar[Mapping[str, type]] = {"value": np.float64}
+    columns = np.dtype([("value", np.float64)])
 
     def start(self, tree: SequenceTree, states: PredictorStates) -> None:
         """Start with a tree that has only the root."""
@@ -86,7 +83,10 @@ class UnitScorer(Scorer):
 
     def extend(self, first: int) -> None:
         """Add the new nodes from ``first`` on."""
-        self.nodes.add(first, value=self._after(self.tree.parent[first:], self.tree.unit[first:]))
+        parents = self.tree.parent[first:]
+        new = self.nodes[parents]
+        new["value"] = self._after(parents, self.tree.unit[first:])
+        self.add(first, new)
 
     def _after(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
         place = np.searchsorted(self._known, nodes)
@@ -95,10 +95,6 @@ class UnitScorer(Scorer):
             place = np.searchsorted(self._known, nodes)
         found: np.ndarray = self.nodes["value"][nodes] + self._rows[place, units]
         return found
-
-    def values(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
-        """Score of each node (N,)."""
-        return self.nodes["value"][nodes]
 
     def bounds(self, nodes: np.ndarray) -> np.ndarray:
         """Score that each unit adds to each node (N, V - 1)."""

@@ -19,7 +19,7 @@ examples:
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -41,14 +41,13 @@ from tasks.speech.rescoring.settings import SearchSettings, WordErrorSettings
 from tasks.speech.word_errors.error_counts_file import error_warnings, mean_with_interval, measure_errors, shown_rate
 from tasks.speech.word_errors.references import read_references
 from tasks.speech.word_errors.word_error_rate_command import ErrorFiles, listing_path
-from tasks.speech.word_errors.word_errors import WordGroups, count_errors, mixed_units
+from tasks.speech.word_errors.word_errors import count_errors, mixed_units
 
 if TYPE_CHECKING:
     from tasks.speech.recogniser.encoded_speech import EncodedSpeech
     from tasks.speech.recogniser.recogniser import Recogniser
 
 SUMMARY = "measure partial results while speech is being spoken: changes, lag and word errors"
-ALL = "all"
 
 
 class StreamSettings(Settings):
@@ -150,42 +149,12 @@ def average_lag(shown: Sequence[Partial]) -> float | None:
     return sum(lags) / len(lags)
 
 
-def held_back_numbers(
-    partials: Mapping[str, Sequence[Partial]],
-    words: int | None,
-    references: Mapping[str, str],
-    groups: WordGroups,
-    settings: WordErrorSettings,
-) -> dict[str, Any]:
-    """Changes and lag if so many last words are held back, and the errors if no shown word is taken back."""
-    shown = [held_back(each, words) for each in partials.values()]
-    stable = [committed(each) for each in shown]
-    found = {name: " ".join(each[-1].words) for name, each in zip(partials, stable, strict=True)}
-    erased, final = np.array(list(map(erased_words, shown))), np.array([len(each[-1].words) for each in shown])
-    return {
-        **mean_with_interval("normalised_erasure", erased, final, settings),
-        **_lag(shown, settings),
-        "nothing_taken_back": {
-            **measure_errors(count_errors(references, found, groups), settings),
-            **_lag(stable, settings),
-        },
-    }
-
-
-def _lag(shown: Sequence[Sequence[Partial]], settings: WordErrorSettings) -> dict[str, Any]:
-    lags = np.array([lag for each in shown if (lag := average_lag(each)) is not None])
-    return mean_with_interval("average_lag_seconds", lags, np.ones(len(lags)), settings)
-
-
 Texts = tuple[tuple[float, str], ...]
 """Seconds heard and text of each partial result."""
 
 
 def read_partials(path: str | Path) -> dict[str, Texts]:
-    """Seconds heard and text of each partial result, by utterance id.
-
-    Raises ``SpeechError`` that lists the lines with another form.
-    """
+    """Partial results by utterance id; ``SpeechError`` that lists the lines with another form."""
     return read_records(path, _parse, "partial results")
 
 
@@ -203,21 +172,12 @@ def _parse(record: dict[str, Any]) -> Texts | list[str]:
     return tuple(found) or ["'partials' needs objects with 'seconds', which do not fall, and 'text'"]
 
 
-def write_partials(path: str | Path, partials: Mapping[str, Sequence[tuple[float, str]]]) -> None:
-    """Write partial results as ``read_partials`` reads them; mode 0600."""
-    records = (
-        {"utterance_id": name, "partials": [{"seconds": round(s, 3), "text": t} for s, t in of_utterance]}
-        for name, of_utterance in partials.items()
-    )
-    write_lines(path, (json.dumps(record, ensure_ascii=False) for record in records), private=True)
-
-
 def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Decode, hold back words and measure; ``--counts`` has the errors of the whole results."""
     if bool(files.partials) == bool(files.recogniser and files.encoded):
         raise ParameterError("give --partials, or --recogniser and --encoded: one source of partial results is needed")
-    references = read_references(files.references)
-    groups = files.word_groups(references, files.references, settings.word_errors)
+    references, sampling = read_references(files.references), settings.word_errors
+    groups = files.word_groups(references, files.references, sampling)
     synthetic = False
     if files.partials:
         texts = read_partials(files.partials)
@@ -227,72 +187,74 @@ def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: 
         from tasks.torch_setup import set_up_torch
 
         set_up_torch(resources.threads)
-        recogniser, speech = load_recogniser(str(files.recogniser)), read_encoded(str(files.encoded))
-        speech.check_recogniser(recogniser.hash)
+        recogniser = load_recogniser(str(files.recogniser))
+        speech = read_encoded(str(files.encoded), recogniser)
         texts, synthetic = _decoded(recogniser, speech, settings), speech.synthetic
     if files.output:
-        write_partials(files.output, texts)
-    ends = {name: of[-1][1] for name, of in texts.items()}
-    whole = measure_errors(files.count(references, ends, groups, listing_path(files.output)), settings.word_errors)
-    partials = {name: [partial(*each) for each in of] for name, of in texts.items()}
-    limits = (*settings.held_back, None)
-    by_words = {
-        ALL if words is None else str(words): held_back_numbers(
-            partials, words, references, groups, settings.word_errors
+        records = (
+            {"utterance_id": name, "partials": [{"seconds": round(s, 3), "text": t} for s, t in of_utterance]}
+            for name, of_utterance in texts.items()
         )
-        for words in limits
-    }
-    measured = {**whole, "synthetic_speech": synthetic, "held_back": by_words}
-    report = Report(measured, error_warnings(measured), settings.word_errors.seed, "\n".join(_lines(by_words)))
+        write_lines(files.output, (json.dumps(record, ensure_ascii=False) for record in records), private=True)
+    ends = {name: of[-1][1] for name, of in texts.items()}
+    measured = measure_errors(files.count(references, ends, groups, listing_path(files.output)), sampling)
+    partials = {name: [partial(*each) for each in of] for name, of in texts.items()}
+    measured |= {"synthetic_speech": synthetic, "held_back": {}}
+    shown = []
+    for words in (*settings.held_back, None):
+        rows = [held_back(each, words) for each in partials.values()]
+        stable = [committed(each) for each in rows]
+        found = {name: " ".join(each[-1].words) for name, each in zip(partials, stable, strict=True)}
+        erased, final = np.array(list(map(erased_words, rows))), np.array([len(each[-1].words) for each in rows])
+        errors = measure_errors(count_errors(references, found, groups), sampling)
+        name = "all" if words is None else str(words)
+        numbers = measured["held_back"][name] = {
+            **mean_with_interval("normalised_erasure", erased, final, sampling),
+            **_lag(rows, sampling),
+            "nothing_taken_back": {**errors, **_lag(stable, sampling)},
+        }
+        erasure, lag = (numbers[key] for key in ("normalised_erasure", "average_lag_seconds"))
+        shown.append(
+            f"words held back: {name}; normalised erasure {'undefined' if erasure is None else f'{erasure:.3f}'}, "
+            f"average lag {'undefined' if lag is None else f'{lag:.2f} s'}; nothing taken back: word error rate "
+            f"{shown_rate(errors)}"
+        )
+    report = Report(measured, error_warnings(measured), sampling.seed, "\n".join(shown))
     if synthetic:
         report.warn("the speech is synthesised; its numbers do not hold for recorded speech")
     return report
 
 
+def _lag(shown: Sequence[Sequence[Partial]], settings: WordErrorSettings) -> dict[str, Any]:
+    lags = np.array([lag for each in shown if (lag := average_lag(each)) is not None])
+    return mean_with_interval("average_lag_seconds", lags, np.ones(len(lags)), settings)
+
+
 def _decoded(recogniser: "Recogniser", speech: "EncodedSpeech", settings: StreamSettings) -> dict[str, Texts]:
-    """Seconds heard and the best hypothesis, for each beginning of each utterance."""
+    """Seconds heard and the best hypothesis, for each beginning of each utterance.
+
+    A beginning is whole segments of the encoder whose right context was heard too, and all frames at the end.
+    """
     from tasks.speech.search.beam_search import recognise
 
-    beginnings = [
-        (name, *heard) for name in speech.utterance_ids for heard in _heard(recogniser, speech, name, settings)
-    ]
-    encoded = [speech.frames(name)[:frames] for name, _, frames in beginnings]
+    architecture, features = recogniser.settings.architecture, recogniser.settings.features
+    segment, step = architecture.segment_frames, settings.step_seconds
+    beginnings: list[tuple[str, float]] = []
+    encoded = []
+    for (name, seconds), frames in zip(speech.seconds.items(), speech.frames, strict=True):
+        for heard in (number * step for number in range(1, int(seconds / step) + 1)):
+            samples = heard * features.sample_rate - features.window_samples // 2
+            known = int(samples // features.hop_samples) + 1 - architecture.right_context_frames
+            if heard < seconds:
+                beginnings.append((name, heard))
+                encoded.append(frames[: max(known // segment, 0) * segment // architecture.reduction])
+        beginnings.append((name, seconds))
+        encoded.append(frames)
     best = settings.search.model_copy(update={"nbest": 1})
     found: dict[str, Texts] = {}
-    for (name, seconds, _), hypotheses in zip(beginnings, recognise(recogniser, encoded, best), strict=True):
-        found[name] = (*found.get(name, ()), (seconds, recogniser.units.decode(hypotheses[0].units)))
+    for (name, heard), hypotheses in zip(beginnings, recognise(recogniser, encoded, best), strict=True):
+        found[name] = (*found.get(name, ()), (heard, recogniser.units.decode(hypotheses[0].units)))
     return found
-
-
-def _heard(
-    recogniser: "Recogniser", speech: "EncodedSpeech", name: str, settings: StreamSettings
-) -> list[tuple[float, int]]:
-    """Seconds heard and numbers of encoded frames at these times: whole segments of the encoder whose right context was
-    heard too, and all frames at the end."""
-    architecture, features = recogniser.settings.architecture, recogniser.settings.features
-    seconds, frames, step = speech.seconds[name], len(speech.tensors[name]), settings.step_seconds
-    found = []
-    for number in range(1, int(seconds / step) + 1):
-        samples = number * step * features.sample_rate - features.window_samples // 2
-        known = int(samples // features.hop_samples) + 1 - architecture.right_context_frames
-        segments = max(known // architecture.segment_frames, 0)
-        found.append((number * step, min(segments * architecture.segment_frames // architecture.reduction, frames)))
-    return [each for each in found if each[0] < seconds] + [(seconds, frames)]
-
-
-def _lines(by_words: Mapping[str, Any]) -> list[str]:
-    def number(measured: Mapping[str, Any], name: str) -> str:
-        value, ends = measured[name], measured[f"{name}_ci"]
-        return "undefined" if value is None else f"{value:.2f}" + (f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends else "")
-
-    rows = [
-        ("words held back", "normalised erasure", "average lag, s", "lag, nothing taken back", "its word error rate")
-    ]
-    for words, found in by_words.items():
-        stable = found["nothing_taken_back"]
-        numbers = number(found, "normalised_erasure"), number(found, "average_lag_seconds")
-        rows.append((words, *numbers, number(stable, "average_lag_seconds"), shown_rate(stable)))
-    return ["".join(f"{cell:<25}" for cell in row).rstrip() for row in rows]
 
 
 COMMAND = StageCommand("stream", stream, StreamSettings, StreamFiles, section={}, labels=("dataset",))

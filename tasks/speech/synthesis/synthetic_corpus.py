@@ -1,21 +1,18 @@
 """A folder of synthetic recordings with their manifest, made from a text of one sentence a line.
 
-An utterance is speech at the recogniser's sample rate, at a fixed level, with noise. Synthesis is fast enough to be
-repeated in each epoch of a training run, also in the workers of a ``DataLoader``.
-
-The voice sets for training, tuning and testing share no accent and no timbre. Left out are eSpeak NG's robots, echoes,
-whispers, croaks and cartoon voices, and copies of other timbres. Timbres of one family, such as the variants of one
-formant table, are in one set.
+An utterance is speech at the recogniser's sample rate, at a fixed level, with noise. The voice sets for training,
+tuning and testing share no accent and no timbre. Left out are eSpeak NG's robots, echoes, whispers, croaks and cartoon
+voices, and copies of other timbres. Timbres of one family, such as the variants of one formant table, are in one set.
 """
 
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy
 import soundfile
@@ -40,8 +37,7 @@ _SYLLABLES = 4.0
 """Hz: rate of the loudness changes of speech."""
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
+class Noise(NamedTuple):
     """Kind and level of noise."""
 
     kind: NoiseKind
@@ -79,16 +75,13 @@ def make_noise(kind: NoiseKind, samples: int, sample_rate: int, generator: numpy
         gain[0] = 0.0
         noise = fft.irfft(fft.rfft(white, size) * gain, size)[:samples]
         if kind == "babble":
-            noise = noise * _loudness(samples, sample_rate, generator)
+            # A gain that changes at the rate of syllables: random points joined by straight lines.
+            points = max(2, int(samples / sample_rate * 2 * _SYLLABLES) + 2)
+            gains = generator.uniform(0.3, 1.7, points).astype(numpy.float32)
+            loudness = numpy.interp(numpy.linspace(0, points - 1, samples), numpy.arange(points), gains)
+            noise = noise * loudness.astype(numpy.float32)
     power = float(numpy.mean(numpy.square(noise, dtype=numpy.float64)))
     return (noise / max(power, 1e-12) ** 0.5).astype(numpy.float32)
-
-
-def _loudness(samples: int, sample_rate: int, generator: numpy.random.Generator) -> numpy.ndarray:
-    """A gain that changes at the rate of syllables: random points joined by straight lines."""
-    points = max(2, int(samples / sample_rate * 2 * _SYLLABLES) + 2)
-    gains = generator.uniform(0.3, 1.7, points).astype(numpy.float32)
-    return numpy.interp(numpy.linspace(0, points - 1, samples), numpy.arange(points), gains).astype(numpy.float32)
 
 
 ACCENTS: dict[VoiceSet, tuple[str, ...]] = {
@@ -110,7 +103,7 @@ TIMBRES: dict[VoiceSet, tuple[str, ...]] = {
 }
 """Files of ``voices/!v``."""
 
-ENGLISH = "en"
+_ENGLISH = "en"
 _RATE = (140, 200)
 """Slowest and fastest speech, in words a minute."""
 _PITCH, _PITCH_RANGE = (35, 65), (30, 70)
@@ -126,8 +119,8 @@ def draw_voices(
     Sets share no English accent. Other languages have few accents, and all sets have them.
     """
     accents = {
-        language: ACCENTS[settings.voice_set] if language == ENGLISH else synthesiser.accents(language)
-        for language in settings.languages or [ENGLISH]
+        language: ACCENTS[settings.voice_set] if language == _ENGLISH else synthesiser.accents(language)
+        for language in settings.languages or [_ENGLISH]
     }
     first, *others = accents
     voice = Voice(
@@ -155,8 +148,8 @@ def synthesise(
     noise: Noise | None,
     generator: numpy.random.Generator,
     *,
-    sample_rate: int = 16000,
-    synthesiser: Synthesiser | None = None,
+    sample_rate: int,
+    synthesiser: Synthesiser,
 ) -> torch.Tensor:
     """A spoken sentence, float32 (samples,) in [-1, 1] at ``sample_rate`` Hz; empty if nothing can be spoken.
 
@@ -165,7 +158,6 @@ def synthesise(
     change inside eSpeak NG does (it ends a clause there). ``generator`` is used for the noise only: without noise it is
     not used. The words are those of ``normalise(text)``. Raises the errors of ``Synthesiser.speak``.
     """
-    synthesiser = synthesiser or Synthesiser()
     spoken = spoken_text(text)
     if isinstance(voices, Voice):
         raw = synthesiser.speak(spoken, voices)
@@ -190,26 +182,21 @@ def _cut_together(text: str, voices: Sequence[Voice], synthesiser: Synthesiser) 
         return synthesiser.speak(text, voices[0]) if voices else numpy.zeros(0, dtype=numpy.int16)
     speeches = {voice: synthesiser.speak_words(text, voice) for voice in dict.fromkeys(voices)}
     begins = [match.start() for match in re.finditer(r"\S+", text)]
-    parts: list[numpy.ndarray] = []
-    last = 0
+    spoken, last = numpy.zeros(0), 0
     for place, (voice, following) in enumerate(zip(voices, [*voices[1:], None], strict=True), start=1):
         if voice == following:
             continue
         samples, words = speeches[voice]
         # Words begin at these samples; inside two words spoken as one, in proportion.
         starts = numpy.interp(begins, sorted(words), [words[offset] for offset in sorted(words)]).round().astype(int)
-        begin = starts[last] if parts else 0
-        end = len(samples) if following is None else starts[place]
-        part = samples[begin : end if following is None else end + _SEAM].astype(numpy.float64)
-        if parts:
-            # The cross-fade from the previous voice to this one.
-            seam = min(_SEAM, len(part), len(parts[-1]))
-            rising = numpy.linspace(0, 1, seam)
-            part[:seam] = part[:seam] * rising + parts[-1][len(parts[-1]) - seam :] * (1 - rising)
-            parts[-1] = parts[-1][: len(parts[-1]) - seam]
-        parts.append(part)
-        last = place
-    return numpy.concatenate(parts).round().astype(numpy.int16)
+        part = samples[starts[last] if last else 0 : None if following is None else starts[place] + _SEAM]
+        part = part.astype(numpy.float64)
+        # The cross-fade from the previous voice to this one.
+        seam = min(_SEAM, len(part), len(spoken))
+        rising = numpy.linspace(0, 1, seam)
+        part[:seam] = part[:seam] * rising + spoken[len(spoken) - seam :] * (1 - rising)
+        spoken, last = numpy.concatenate([spoken[: len(spoken) - seam], part]), place
+    return spoken.round().astype(numpy.int16)
 
 
 Reason = Literal["digits", "no_words", "other_script", "too_short", "too_long", "not_drawn", "not_spoken"]
@@ -257,7 +244,7 @@ def spoken_text(text: str) -> str:
     return spoken if normalise(spoken) == words else " ".join(words)
 
 
-MANIFEST_NAME = "manifest.jsonl"
+_MANIFEST = "manifest.jsonl"
 
 
 def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisSettings) -> dict[str, Any]:
@@ -269,13 +256,19 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
     folder with other contents.
     """
     synthesiser, output = Synthesiser(), Path(output)
-    if output.is_file() or (output.is_dir() and any(output.iterdir()) and not (output / MANIFEST_NAME).is_file()):
+    if output.is_file() or (output.is_dir() and any(output.iterdir()) and not (output / _MANIFEST).is_file()):
         raise SpeechError(
             f"output {str(output)!r} exists and is no folder of recordings; name a new or an empty folder"
         )
-    left_out: Counter[str] = Counter(dict.fromkeys(get_args(Reason), 0))
     lines = list(read_lines(text))
-    sentences = _chosen(lines, settings, left_out)
+    reasons = [why_not_spoken(line, settings.minimum_words, settings.maximum_words) for line in lines]
+    left_out: Counter[str] = Counter(dict.fromkeys(get_args(Reason), 0))
+    left_out.update(filter(None, reasons))
+    sentences = [each for each, reason in zip(enumerate(lines, start=1), reasons, strict=True) if not reason]
+    if settings.sentences is not None and settings.sentences < len(sentences):
+        left_out["not_drawn"] += len(sentences) - settings.sentences
+        drawn = numpy.random.default_rng(settings.seed).permutation(len(sentences))[: settings.sentences]
+        sentences = [sentences[index] for index in sorted(drawn.tolist())]
     languages: Iterator[list[str] | None] = repeat(None, len(sentences))
     if settings.languages:
         languages = spoken_languages(settings.languages, [sentence for _, sentence in sentences])
@@ -300,7 +293,7 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
             raise SpeechError(
                 f"text {str(text)!r}: none of {len(lines)} lines can be spoken ({found or 'the text is empty'})"
             )
-        write_manifest(folder / MANIFEST_NAME, utterances)
+        write_manifest(folder / _MANIFEST, utterances)
     return {
         "synthetic": True,
         "synthetic_utterances": len(utterances),
@@ -311,17 +304,6 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
         "speakers": len({utterance.speaker for utterance in utterances}),
         "left_out": dict(left_out),
     }
-
-
-def _chosen(lines: Sequence[str], settings: SynthesisSettings, left_out: Counter[str]) -> list[tuple[int, str]]:
-    """Line numbers, from 1, and sentences, in the order of the text."""
-    reasons = [why_not_spoken(line, settings.minimum_words, settings.maximum_words) for line in lines]
-    left_out.update(filter(None, reasons))
-    suitable = [each for each, reason in zip(enumerate(lines, start=1), reasons, strict=True) if not reason]
-    wanted = len(suitable) if settings.sentences is None else min(settings.sentences, len(suitable))
-    left_out["not_drawn"] += len(suitable) - wanted
-    drawn = numpy.random.default_rng(settings.seed).permutation(len(suitable))[:wanted]
-    return [suitable[index] for index in sorted(drawn.tolist())]
 
 
 def speak_drawn(
@@ -339,8 +321,6 @@ def speak_drawn(
     """
     voices = draw_voices(settings, generator, synthesiser)
     noise = None if is_quiet else draw_noise(settings, generator)
-    first = next(iter(voices.values()))
+    first, rate = next(iter(voices.values())), settings.sample_rate
     of_words = first if languages is None else [voices[language] for language in languages]
-    rate = settings.sample_rate
-    samples = synthesise(sentence, of_words, noise, generator, sample_rate=rate, synthesiser=synthesiser)
-    return samples, first.name
+    return synthesise(sentence, of_words, noise, generator, sample_rate=rate, synthesiser=synthesiser), first.name

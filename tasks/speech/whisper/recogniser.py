@@ -1,12 +1,8 @@
 """A Whisper model (Radford et al. 2022) and its transcripts with scores, by transformers' beam search.
 
 The log-probability of a transcript is the sum over its pieces and the end of the text, in nats. Forbidden pieces
-(marks, non-speech, and those of the settings) retain their probability, so a score does not depend on them.
-
-Whisper often stops after a sentence, and by plain sums the shortest transcripts win. So the search ranks transcripts by
-the mean over their pieces, like the code of Whisper's authors. Each mean is multiplied by the length of the best
-transcript. So scores of different utterances have the scale of log-probabilities: the score of the best transcript is
-its sum.
+(marks, non-speech, and those of the settings) retain their probability, so a score does not depend on them. The search
+ranks transcripts by the mean over their pieces, times the length of the best transcript (decision 0028).
 """
 
 from collections.abc import Iterable
@@ -37,8 +33,6 @@ _MOST_PIECES = 224
 """Maximum of word pieces in one window of 30 s, as in Whisper's own code."""
 _READ_ALOUD = "%$&+=#@€£¥¢§°½¼¾²³"
 """Signs that are read as words but that the normalisation treats as punctuation."""
-
-
 Search: TypeAlias = "tuple[list[int], GenerationConfig]"
 """Prompt of the decoder, and transformers' settings of its search."""
 
@@ -109,8 +103,9 @@ class WhisperRecogniser:
         if getattr(own, "is_multilingual", False):
             languages = {name.strip("<|>"): number for name, number in own.lang_to_id.items()}
             if settings.language not in languages:
-                known = f"{nearest(settings.language, languages)}; known: {', '.join(sorted(languages))}"
-                raise ParameterError(f"language {settings.language!r} is not known to this model{known}")
+                raise ParameterError(
+                    f"language {settings.language!r} is not known to this model{nearest(settings.language, languages)}"
+                )
             prompt += [languages[settings.language], own.task_to_id["transcribe"]]
         elif settings.language != "en":
             raise ParameterError(f"language {settings.language!r} is not allowed: this model knows English ('en') only")

@@ -6,17 +6,14 @@ mean over the pieces of the hypothesis, times the number of pieces of the best o
 differ only in case and punctuation count as one.
 
 Whisper writes numbers in digits and abbreviates titles. --set no_digits=true makes it spell numbers
-out. Titles such as Mr. remain, and the report counts them. Recordings longer than 30 s are cut in
-pauses, and long pauses are left out. The report names these recordings. The lists are private (mode
-0600).
+out. Titles such as Mr. remain. Recordings longer than 30 s are cut in pauses, and long pauses are left
+out. The report names these recordings. The lists are private (mode 0600).
 
 example:
   palimpsest whisper-nbest --manifest test/manifest.jsonl --model openai/whisper-tiny.en --set no_digits=true \\
       --output test.jsonl.gz
 """
 
-import re
-import sys
 import time
 from collections import Counter
 from typing import Annotated
@@ -32,8 +29,6 @@ from tasks.speech.rescoring.settings import WhisperSettings
 SUMMARY = "decode recordings with Whisper, and write n-best lists"
 _NAMED = 10
 _SCORE_DIGITS = 4
-_ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Capt|Col|Gen|Lt|Jr|Sr)\.", re.IGNORECASE)
-"""Titles that Whisper abbreviates and that transcripts often spell out."""
 
 
 class WhisperFiles(StageFiles):
@@ -61,7 +56,7 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
 
     utterances, limit = read_manifest(files.manifest), settings.maximum_seconds
     set_up_torch(resources.threads)
-    from tasks.speech.whisper.recogniser import SAMPLE_RATE, has_digits, load_whisper
+    from tasks.speech.whisper.recogniser import SAMPLE_RATE, load_whisper
     from tasks.speech.whisper.transcription import hypotheses_of, merge_spellings
 
     recogniser = load_whisper(files.model)
@@ -82,29 +77,18 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
             bar.update(round(length))
     audio_seconds, decode_seconds = sum(seconds), time.perf_counter() - started
     write_nbest(files.output, lists)
-    synthetic = any(utterance.synthetic for utterance in utterances)
-    hypotheses = sum(len(one.hypotheses) for one in lists)
-    best = [one.best.text for one in lists if one.hypotheses]
-    # Texts that may not be spelled as the references are; digits include signs that are read aloud.
-    with_digits, said_with_digits = sum(map(has_digits, best)), sum(has_digits(one.reference) for one in lists)
-    titles = sum(len(_ABBREVIATION.findall(text)) for text in best)
     report = Report().measure(
         utterances=len(lists),
-        hypotheses=hypotheses,
+        hypotheses=sum(len(one.hypotheses) for one in lists),
         windowed=len(windowed),
         unfinished=len(unfinished),
-        best_with_digits=with_digits,
-        references_with_digits=said_with_digits,
-        abbreviated_titles=titles,
         mixed_down=tally["mixed_down"],
         resampled=tally["resampled"],
-        synthetic=synthetic,
-        model_parameters=sum(weights.numel() for weights in recogniser.model.parameters()),
+        synthetic=any(utterance.synthetic for utterance in utterances),
         model_commit=recogniser.commit,
         audio_seconds=round(audio_seconds, 3),
         decode_seconds=round(decode_seconds, 3),
         real_time_factor=decode_seconds / audio_seconds,
-        threads=resources.threads,
     )
     for names, what in (
         (windowed, "recordings are longer than one window and were cut"),
@@ -113,22 +97,11 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
         if names:
             more = ", ..." if len(names) > _NAMED else ""
             report.warn(f"{len(names)} {what}: {', '.join(names[:_NAMED])}{more}")
-    if with_digits and not said_with_digits:
-        report.warn(
-            f"{with_digits} best hypotheses have digits or signs such as %, and no reference has: no_digits spells "
-            "them out"
-        )
-    if titles:
-        report.warn(
-            f"{titles} titles are abbreviated (Mr., Dr.); each counts as an error where the reference spells it out"
-        )
-    if synthetic:
+    if report.measured["synthetic"]:
         report.warn("the speech is synthetic")
-    print(
-        f"whisper-nbest: {len(lists):,} utterances, {hypotheses / len(lists):.1f} hypotheses each, "
-        f"{audio_seconds / 60:.1f} minutes of {'synthetic ' if synthetic else ''}speech, real-time factor "
-        f"{decode_seconds / audio_seconds:.3f}; {files.output}",
-        file=sys.stderr,
+    report.shown = (
+        f"lists of {len(lists):,} utterances, {audio_seconds / 60:.1f} minutes of speech, real-time factor "
+        f"{report.measured['real_time_factor']:.3f}; {files.output}"
     )
     return report
 

@@ -1,17 +1,13 @@
 """Reports and files of a system's errors: rates with intervals, counts by utterance id, and a listing to read.
 
 The file of counts is separated by tabs: the utterances in the order of their ids, with two columns for each group of
-words, such as ``all:units`` and ``all:errors``.
-
-The listing shows reference and hypothesis one above the other, utterance by utterance.
+words, such as ``all:units`` and ``all:errors``. The listing shows the utterances with errors, reference above
+hypothesis. Words that a technique masks are in brackets. It has the spoken words, so it is private.
 
     84-121123-0001  4 errors in 7 words
       REF: the quilter *** is [anna] not here
       HYP: the   quilt her is    ann not ****
                      S   I         S        D
-
-Correct utterances are left out. Words that a technique masks are in brackets. The listing has the spoken words, so it
-is private.
 """
 
 from collections.abc import Mapping
@@ -43,7 +39,7 @@ from tasks.speech.word_errors.word_errors import (
     WordGroups,
     align_words,
     mean_of,
-)
+)  # fmt: skip
 
 
 def measure_errors(errors: ErrorTable, settings: WordErrorSettings) -> dict[str, Any]:
@@ -126,28 +122,34 @@ def error_warnings(measured: Mapping[str, Any]) -> list[str]:
         warnings.append(f"{missing} of {measured['utterances']} utterances have no hypothesis; their words are deleted")
     if empty := measured["empty_references"]:
         warnings.append(f"{empty} references hold no word after normalisation; words recognised there are insertions")
-    return warnings + (dev_warnings(measured["dev"]) if measured.get("dev") else [])
+    return warnings + dev_warnings(measured.get("dev") or {})
 
 
 def dev_warnings(dev: Mapping[str, Any]) -> list[str]:
     """Warnings about weights that were tuned on dev."""
     warnings = []
-    if edges := dev["at_edge_of_grid"]:
+    if edges := dev.get("at_edge_of_grid"):
         warnings.append(f"the best of the grid is at its edge for {', '.join(edges)}; give a wider grid")
-    if empty := dev["empty_references"]:
+    if empty := dev.get("empty_references"):
         warnings.append(f"{empty} development references hold no word; words recognised there are insertions")
     if missing := dev.get("not_encoded"):
         warnings.append(f"{missing} development references have no encoded speech; they are left out")
     return warnings
 
 
-def error_lines(measured: Mapping[str, Any]) -> list[str]:
-    """The rates as text: one line, and one for each technique and each group by language."""
-    lines = [
+def shown_errors(measured: Mapping[str, Any]) -> str:
+    """The word error rate and its parts as a line of text."""
+    speech = " of synthetic speech" if measured.get("synthetic_speech") else ""
+    return (
         f"word error rate {shown_rate(measured)}: {measured['insertions']:,} insertions, {measured['deletions']:,} "
         f"deletions, {measured['substitutions']:,} substitutions in {measured['words']:,} words of "
-        f"{measured['utterances']:,} utterances; characters {shown_rate(measured, 'character_error_rate')}"
-    ]
+        f"{measured['utterances']:,} utterances{speech}"
+    )
+
+
+def error_lines(measured: Mapping[str, Any]) -> list[str]:
+    """The rates as text: one line, and one for each technique and each group by language."""
+    lines = [f"{shown_errors(measured)}; characters {shown_rate(measured, 'character_error_rate')}"]
     for technique, masked in measured["masked_words"].items():
         recall = "undefined" if masked["recall"] is None else f"{masked['recall']:.1%}"
         lines.append(

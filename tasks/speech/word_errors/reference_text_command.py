@@ -34,8 +34,8 @@ class ReferenceFiles(StageFiles):
 def reference_text(settings: Settings, files: ReferenceFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Write the lines."""
     written = write_lines(files.output, reference_lines(read_references(files.references)), private=True)
-    print(f"{written:,} references written", file=sys.stderr)
+    print(f"{written:,} references written", file=sys.stderr)  # the output may be a pipe
     return Report().measure(references=written)
 
 
-COMMAND = StageCommand(name="reference-text", stage=reference_text, settings=Settings, files=ReferenceFiles, section={})
+COMMAND = StageCommand("reference-text", reference_text, Settings, ReferenceFiles, section={})

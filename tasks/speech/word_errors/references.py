@@ -2,17 +2,14 @@
 
 References are in a manifest (``text``) or in n-best lists (``reference``). Hypotheses are in JSON lines with ``text``,
 or in n-best lists, where the highest score counts. Other forms are those of ``tasks.speech.audio.toolkit_records``.
-Files are plain or compressed. The audio files of a manifest are not
-opened: error rates need none.
+The audio files of a manifest are not opened.
 
-'palimpsest reference-text' writes the references one a line, so that they can be masked like any other text.
-'palimpsest mask --sidecar' records the masked spans. A word counts as masked if a masked span touches it, as for
-perplexities. The languages of the words are inferred from the references, or given in the manifest (``languages``).
+A word counts as masked if a masked span of 'palimpsest mask --sidecar' touches it, as for perplexities. The languages
+of the words are inferred from the references, or given in the manifest (``languages``).
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +24,7 @@ from tasks.languages.word_languages import MIXED, WordLanguages
 from tasks.speech.audio.toolkit_records import toolkit_records
 from tasks.speech.audio.utterance_lines import given_languages, placed_languages, read_records
 from tasks.speech.rescoring.nbest_lists import read_nbest
-from tasks.speech.word_errors.word_errors import (
-    BEHIND,
-    LANGUAGE,
-    MASKED,
-    WordGroups,
-    mixed_units,
-)
+from tasks.speech.word_errors.word_errors import BEHIND, LANGUAGE, MASKED, WordGroups, mixed_units
 
 
 def measure_overlap(references: Iterable[str], training_texts: Sequence[str | Path]) -> dict[str, Any]:
@@ -54,8 +45,7 @@ def read_references(path: str | Path) -> dict[str, str]:
 
     Raises ``SpeechError`` that lists all problems: lines that are no JSON objects, missing keys, duplicate ids.
     """
-    parse = partial(_text, ("text", "reference"))
-    return read_records(path, parse, "references", records=toolkit_records(path, "references"))
+    return _texts(path, "references", "text", "reference")
 
 
 def read_hypotheses(path: str | Path) -> dict[str, str]:
@@ -66,13 +56,17 @@ def read_hypotheses(path: str | Path) -> dict[str, str]:
     first = next((record for _, record in toolkit_records(path, "hypotheses")), None)
     if isinstance(first, dict) and "hypotheses" in first:
         return {nbest.utterance_id: nbest.best.text for nbest in read_nbest(path, measured=False) if nbest.hypotheses}
-    parse = partial(_text, ("pred_text", "hypothesis", "hyp", "text"))
-    return read_records(path, parse, "hypotheses", records=toolkit_records(path, "hypotheses"))
+    return _texts(path, "hypotheses", "pred_text", "hypothesis", "hyp", "text")
 
 
-def _text(keys: tuple[str, ...], record: dict[str, Any]) -> str | list[str]:
-    text = next((record[key] for key in keys if key in record), None)
-    return text if isinstance(text, str) else [f"has no {' or '.join(map(repr, keys))} that is text"]
+def _texts(path: str | Path, what: str, *keys: str) -> dict[str, str]:
+    """The text of each record of a file, under the first of the keys that it has."""
+
+    def text(record: dict[str, Any]) -> str | list[str]:
+        found = next((record[key] for key in keys if key in record), None)
+        return found if isinstance(found, str) else [f"has no {' or '.join(map(repr, keys))} that is text"]
+
+    return read_records(path, text, what, records=toolkit_records(path, what))
 
 
 def reference_lines(references: Mapping[str, str]) -> list[str]:

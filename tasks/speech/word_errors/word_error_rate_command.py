@@ -117,11 +117,5 @@ def word_error_rate(
 
 CELL = ("dataset", "technique", "filler", "method", "seed")
 COMMAND = StageCommand(
-    "word-error-rate",
-    word_error_rate,
-    WordErrorSettings,
-    WordErrorFiles,
-    "speech.word_errors",
-    labels=CELL,
-    seed=None,
+    "word-error-rate", word_error_rate, WordErrorSettings, WordErrorFiles, "speech.word_errors", labels=CELL, seed=None
 )

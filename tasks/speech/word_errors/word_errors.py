@@ -209,8 +209,7 @@ def mean_of(sums: np.ndarray, units: np.ndarray, samples: int, confidence: float
     means = resampled_means(
         sums[:, None, :].astype(np.float64), units[:, None].astype(np.float64), samples, confidence, seed
     )
-    low, high = percentile_interval(means[:, 0], confidence) or (None, None)
-    return rate, low, high
+    return rate, *(percentile_interval(means[:, 0], confidence) or (None, None))
 
 
 def _same_units(systems: Sequence[ErrorTable], group: str) -> list[ErrorCounts]:

@@ -158,10 +158,8 @@ def test_cuts_of_lhotse_have_supervisions_and_channels(talk, tmp_path):
         ([{"audio_filepath": "a.wav", "duration": 1}], "line 1: has no text"),
         ([{"audio_filepath": 7, "text": "Quux"}], "line 1: has no path of an audio file"),
         ([{"audio_filepath": "a.wav", "text": "Quux", "offset": 1, "duration": "x"}], "no start and duration"),
-        ([{"audio_filepath": "a.wav", "text": "Quux"}] * 2, "line 2: utterance_id 'a' is in line 1 too"),
         ([cut("a.wav", {"start": "x", "text": "Quux"})], "line 1: has no start and duration in seconds"),
         ([cut("a.wav", "Quux")], "line 1: has no recording with supervisions"),
-        ([cut("a.wav"), {"id": "mixed", "tracks": []}], "line 2: has no recording with supervisions"),
     ],
 )
 def test_lines_of_another_form_are_listed_without_their_text(records, says, tmp_path):

@@ -5,7 +5,9 @@ import pytest
 import soundfile
 
 from tasks.errors import SpeechError
+from tasks.speech.audio.manifest import Utterance
 from tasks.speech.audio.published_speech import read_librispeech, read_wsj_speech
+from tasks.speech.audio.recordings import LeftOut
 from tasks.speech.audio.settings import LibriSpeech, WallStreetJournalSpeech
 
 SHORTENED = b"NIST_1A\n   1024\nsample_coding -s26 pcm,embedded-shorten-v2.00\nend_head\n".ljust(2048)
@@ -25,11 +27,15 @@ def text(path, content):
 
 
 def librispeech(source, *parts):
-    return read_librispeech(LibriSpeech(kind="librispeech", source=str(source), parts=list(parts)))
+    return divided(read_librispeech(LibriSpeech(kind="librispeech", source=str(source), parts=list(parts))))
 
 
-def words(recordings):
-    return {utterance.utterance_id: utterance.text for utterance in recordings.utterances}
+def divided(found):
+    """Utterances by id, and pairs of reason and id."""
+    found = list(found)
+    return {one.utterance_id: one for one in found if isinstance(one, Utterance)}, [
+        tuple(one) for one in found if isinstance(one, LeftOut)
+    ]
 
 
 def test_librispeech_is_read_as_published_and_what_it_lacks_is_counted_by_name(tmp_path):
@@ -38,16 +44,16 @@ def test_librispeech_is_read_as_published_and_what_it_lacks_is_counted_by_name(t
         text(chapter / f"{speaker}-7.trans.txt", f"{speaker}-7-0001 SHE SAID\n{speaker}-7-0000 HE DIDN'T\n")
         for number in (0, 1):
             record(chapter / f"{speaker}-7-000{number}.flac")
-    recordings = librispeech(tmp_path, "test-clean")
-    assert list(words(recordings).items()) == [("61-7-0000", "HE DIDN'T"), ("61-7-0001", "SHE SAID")]
-    assert {utterance.speaker for utterance in recordings.utterances} == {"61"}
-    assert recordings.left_out == {}
-    assert len(librispeech(tmp_path).utterances) == 4
+    found, left_out = librispeech(tmp_path, "test-clean")
+    assert [(name, one.text) for name, one in found.items()] == [("61-7-0000", "HE DIDN'T"), ("61-7-0001", "SHE SAID")]
+    assert {utterance.speaker for utterance in found.values()} == {"61"}
+    assert left_out == []
+    assert len(librispeech(tmp_path)[0]) == 4
     chapter = tmp_path / "LibriSpeech" / "test-clean" / "61" / "7"
     (chapter / "61-7-0001.flac").rename(chapter / "61-7-0009.flac")
-    recordings = librispeech(tmp_path, "test-clean")
-    assert list(words(recordings)) == ["61-7-0000"]
-    assert recordings.left_out == {"no_recording": ["61-7-0001"], "no_transcript": ["61-7-0009"]}
+    found, left_out = librispeech(tmp_path, "test-clean")
+    assert list(found) == ["61-7-0000"]
+    assert left_out == [("no_recording", "61-7-0001"), ("no_transcript", "61-7-0009")]
     with pytest.raises(SpeechError, match=r"\['test-other'\] not in source .* it has: dev-clean, test-clean"):
         librispeech(tmp_path, "test-other")
     (tmp_path / "empty").mkdir()
@@ -68,15 +74,17 @@ def discs(tmp_path):
 
 
 def wsj(source):
-    return read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(source)))
+    return divided(read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(source))))
 
 
 def test_wsj_recordings_meet_their_transcripts(discs):
-    recordings = wsj(discs)
-    assert words(recordings) == {"440c0401": "The deal is done ,COMMA he said", "440c0403": "HE SOLD"}
-    assert {utterance.speaker for utterance in recordings.utterances} == {"440"}
-    assert recordings.utterances[0].audio.suffix == ".wav"
-    assert recordings.left_out == {"not_converted": ["440c0402"], "no_transcript": ["440c0405"]}
+    found, left_out = wsj(discs)
+    assert {name: one.text for name, one in found.items()} == {
+        "440c0401": "The deal is done ,COMMA he said", "440c0403": "HE SOLD",
+    }  # fmt: skip
+    assert {utterance.speaker for utterance in found.values()} == {"440"}
+    assert found["440c0401"].audio.suffix == ".wav"
+    assert left_out == [("not_converted", "440c0402"), ("no_transcript", "440c0405")]
 
 
 def test_wsj_discs_that_cannot_be_read_say_what_to_do(discs):

@@ -110,13 +110,11 @@ def test_errors_of_files_of_two_toolkits(tmp_path):
     [
         ({"text": "u-1 red\n"}, "has no costs of the hypotheses"),
         ({"text": "u-1 red\n", "ac_cost": "u-1 x\n"}, "the score of 'u-1' is no number"),
-        ({"text": "u-1 red\n", "ac_cost": "u-2 1\n"}, "'u-1' has no score"),
         ({"notes": ""}, "neither '1best_recog' .* nor 'text'"),
         ({"lists.tsv": "red house\t-1.5\n"}, "A line looks like"),
         ({"lists.json": '[{"id": "u", "nbest": ["red"]}]'}, "have no 'score'"),
         ({"lists.json": '[{"id": "u", "nbest": [{"transcript": "a", "confidence": 2}]}]'}, "have no 'score'"),
         ({"lists.json": '[{"id": "u", "nbest": []}, {"id": "u", "nbest": []}]'}, "is in line 1 too"),
-        ({"lists.json": '[["red"]]'}, "is no JSON object but list"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(tmp_path, files, says):

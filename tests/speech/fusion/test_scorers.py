@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from tiny_language_models import save_ngram, save_transformer
-from tiny_recogniser import Pieces
+from tiny_recogniser import ARCHITECTURE, FEATURES, Pieces
 
 from tasks.errors import ModelError
 from tasks.language_model.opening import open_language_model
@@ -17,6 +17,7 @@ from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
 from tasks.speech.fusion.fusion_weights import weighted
 from tasks.speech.fusion.unit_scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, unit_vocabulary
 from tasks.speech.fusion.word_lookahead import UNKNOWN_LOG_SHARE, WordLookahead
+from tasks.speech.recogniser.recogniser import make_model
 from tasks.speech.rescoring.settings import SearchSettings
 from tasks.speech.rescoring.tuning import BONUS, INTERNAL
 from tasks.speech.search.beam_search import beam_search
@@ -88,33 +89,28 @@ def test_no_unit_raises_the_score(folders):
     assert steps.min() < -0.5
 
 
-class Transducer(torch.nn.Module):
-    """Symbols' scores depend on the frame and on the last unit alone."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = torch.nn.Parameter(torch.randn(6, BLANK + 1, generator=torch.Generator().manual_seed(4)))
-
-    def predict(self, units, lengths, state):
-        return torch.nn.functional.one_hot(units, 6).float(), lengths, [[units.float()]]
-
-    def join(self, frames, frame_lengths, outputs, lengths):
-        return ((frames + outputs)[:, 0] @ self.weight)[:, None, None], frame_lengths, lengths
-
-
-@pytest.fixture
+@pytest.fixture(scope="module")
 def transducer():
-    return Transducer().eval()
+    """A transducer of four units with random weights, made so that it emits."""
+    architecture = ARCHITECTURE.model_copy(update={"encoding": 16})
+    model = make_model(architecture, FEATURES, BLANK + 1, seed=4).eval()
+    with torch.no_grad():
+        model.joiner.linear.weight.mul_(3)
+    return model
 
 
 def test_zero_encoder_is_predictor_and_joiner_without_blank(transducer):
     (found,) = sentence_scores(ZeroEncoder(), [(1, 2)], transducer, BLANK)
-    rows = torch.log_softmax(transducer.weight[:, :BLANK], 1)  # the row of a unit has what follows it
-    assert found == pytest.approx(-(rows[BLANK, 1] + rows[1, 2]).item(), abs=1e-5)
+    length = torch.ones(1, dtype=torch.int32)
+    with torch.no_grad():
+        predicted, _, _ = transducer.predict(torch.tensor([[BLANK, 1]]), 2 * length, None)
+        joined, _, _ = transducer.join(torch.zeros(1, 1, 16), length, predicted, 2 * length)
+    rows = torch.log_softmax(joined[0, 0, :, :BLANK], 1)  # what follows the beginning, and what follows unit 1
+    assert found == pytest.approx(-(rows[0, 1] + rows[1, 2]).item(), abs=1e-5)
 
 
 def test_search_adds_what_the_parts_say(transducer):
-    frames = [torch.randn(length, 6, generator=torch.Generator().manual_seed(length)) for length in (5, 3)]
+    frames = [torch.randn(length, 16, generator=torch.Generator().manual_seed(length)) for length in (9, 5)]
     units, scorer = Pieces(*FEW), ZeroEncoder()
     fusion = weighted({BONUS: WordCounts(SpelledUnits(units)), INTERNAL: scorer}, {BONUS: 0.7, INTERNAL: 0.4})
     settings = SearchSettings(beam_width=4, nbest=4, step_max_symbols=3)
@@ -141,5 +137,7 @@ def test_score_of_units_is_the_models_own_and_one_of_other_units_is_refused(tran
     with torch.no_grad():
         rows = torch.log_softmax(network.logits(torch.tensor([ids])), 2)[0]
     assert found == pytest.approx(sum(rows[place, ids[place + 1]].item() for place in range(4)), abs=1e-4)
+    # Two languages may have a unit of the same spelling.
+    assert len(set(unit_vocabulary([*FEW, *FEW]).tokens)) == len(SPECIAL_TOKENS) + 2 * len(FEW)
     with pytest.raises(ModelError, match="over 4 tokens that are not the 5 units"):
         UnitModel(words, [*FEW, "d"])

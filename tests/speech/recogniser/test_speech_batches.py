@@ -69,15 +69,6 @@ def test_ranks_share_a_step():
         assert sum(part.seconds for part, _ in parts) == pytest.approx(whole.seconds)
 
 
-def test_an_utterance_that_says_nothing_is_passed_over():
-    batches = batches_of(12, silent=(0, 11), batch_seconds=0.8)
-    found = [batch for batch, _ in batches]
-    assert sum(len(batch.lengths) for batch in found if batch.weight) == 10
-    # The last utterance fills a batch of its own: silence keeps its place and has no weight.
-    assert [batch.weight for batch in found].count(0.0) == 1
-    assert batches.speech.left_out == {"not_spoken": 2}
-
-
 def test_batches_made_ahead_are_those_made_when_asked_for():
     whole, ahead = batches_of(50, silent=(3,), epochs=1.5), batches_of(50, silent=(3,), epochs=1.5, workers=2)
     state = torch.get_rng_state()

@@ -63,7 +63,7 @@ def test_loss_and_gradient_equal_a_double_loop(shape, symbols, seed, data):
         assert not ours.grad[index, :, length + 1 :].any()
 
 
-def test_symbols_may_be_impossible_but_the_text_may_not():
+def test_symbols_may_be_impossible_but_the_text_may_not_and_scores_are_finite():
     logits, targets, frames, lengths = ragged_batch([3], [1], 4)
     targets[0, 0] = 1
     logits[..., 2] = -math.inf
@@ -74,9 +74,6 @@ def test_symbols_may_be_impossible_but_the_text_may_not():
     logits[..., 1] = -math.inf
     with pytest.raises(ModelError, match="1 of 1 utterances of the batch, first 0: no alignment of its text"):
         transducer_loss(logits, targets, frames, lengths, 0)
-
-
-def test_scores_that_are_not_finite_are_named():
     logits, targets, frames, lengths = ragged_batch([3, 4], [1, 2], 4)
     logits[1, 3, 1, 2] = math.inf
     with pytest.raises(ModelError, match="1 of 2 utterances of the batch, first 1: the joiner's scores are not finite"):

@@ -45,7 +45,7 @@ def test_compressed_lists_are_read_and_written_alike_and_twice_the_same(tmp_path
 def test_a_refusal_is_short_and_shows_the_right_form(tmp_path, line):
     with pytest.raises(SpeechError) as caught:
         read_nbest(write_records(tmp_path / "lists.jsonl", [line] * 500))
-    problems, shown, form = str(caught.value).partition(" more problems. A line looks like ")
+    problems, shown, form = str(caught.value).partition(" more. A line looks like ")
     assert shown
     assert "line 1" in problems
     assert "line 4" not in problems
@@ -70,7 +70,6 @@ def test_what_can_be_won_by_hand(tmp_path, capsys):
         "empty_lists": 1,
         "words": 8,
         "hypotheses": 7,
-        "distinct_hypotheses": 6,
         # One word of b, one of c, both of d; the best of b has none.
         "wer": 4 / 8,
         "oracle_wer": 3 / 8,

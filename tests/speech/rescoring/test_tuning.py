@@ -1,19 +1,12 @@
-"""Weights of rescoring and of fusion: found on lists where the right answer is known, decided by decoding."""
-
-from types import SimpleNamespace
+"""Weights are found on lists where the right answer is known."""
 
 import numpy as np
 import pytest
 
-from tasks.errors import ParameterError
-from tasks.settings.checks import check_settings
-from tasks.speech.fusion import fusion_weights
-from tasks.speech.fusion.fusion_weights import NAMES, grid_of, middle_of, tuned_weights
 from tasks.speech.rescoring.hypothesis_table import axes_of, hypothesis_table, tune_weights, with_language_model
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
-from tasks.speech.rescoring.settings import FusionSettings, RescoringSettings, TuneFusionSettings
+from tasks.speech.rescoring.settings import RescoringSettings
 from tasks.speech.rescoring.tuning import BONUS, LM, UNKNOWN
-from tasks.speech.search.beam_search import Hypothesis
 
 
 class CountingScorer:
@@ -40,7 +33,7 @@ def test_the_weight_that_is_needed_is_found():
     table = table_of(NEEDS_MORE_THAN_ONE)
     axes = {LM: [0.0, 1.0, 2.0, 4.0], BONUS: [0.0]}
     tuned = tune_weights(table, axes, 0)
-    assert (tuned.weights, table.error_count(tuned.weights), len(tuned.points)) == ({LM: 2.0, BONUS: 0.0}, 0, 4)
+    assert (tuned.weights, table.wer(tuned.weights), len(tuned.points)) == ({LM: 2.0, BONUS: 0.0}, 0, 4)
     assert tuned.at_edge == []
     assert tune_weights(table, {LM: [0.0, 2.0]}, 0).at_edge == [LM]
     # All draws of one utterance are the same.
@@ -55,7 +48,7 @@ def test_weights_are_the_mean_of_the_best_on_draws():
     tuned = tune_weights(table, {LM: [0.0, 2.0]}, 4000)
     assert tuned.weights[LM] == pytest.approx(0.5, abs=0.05)
     assert tuned.deviation[LM] == pytest.approx(2 * (0.25 * 0.75) ** 0.5, abs=0.05)
-    assert (min(tuned.errors), table.error_count(tuned.weights)) == (1, 1)
+    assert (min(tuned.errors), table.wer(tuned.weights)) == (1, 1 / 2)
     assert tune_weights(table, {LM: [0.0, 2.0]}, 0).weights[LM] == 0.0
 
 
@@ -65,51 +58,3 @@ def test_without_a_gain_all_weights_are_zero_and_a_bonus_prevents_deletions():
     table = table_of(("one two three", ("one two", 0.0), ("one two three", -1.0)))
     tuned = tune_weights(table, {BONUS: [0.0, 1.5]}, 0)
     assert (tuned.weights, tuned.errors) == ({BONUS: 1.5}, [1, 0])
-
-
-def test_grid_of_fusion_and_its_middle():
-    grid = {"lm_weights": [0.0, 0.2, 0.4], "insertion_bonuses": [0.0, 1.0], "internal_lm_weights": [0.0, 0.1]}
-    settings = FusionSettings(internal_lm="zero_encoder", **grid)
-    # 3 x 2 x 2 points, without the two that take an internal model off and add no language model.
-    assert len(grid_of(settings)) == 10
-    assert middle_of(settings) == (0.2, 0.0, 0.0)
-    with pytest.raises(ParameterError, match="from 0 on"):
-        check_settings(FusionSettings, {"lm_weights": [-0.1]}, "options")
-
-
-RIGHT, WRONG = (1,), (2,)
-PARTS = {RIGHT: (-3.0, -2.0), WRONG: (-2.0, -8.0)}
-
-
-@pytest.mark.parametrize(
-    ("lm_weights", "rounds", "refuted", "chosen", "grid", "decoded"),
-    [
-        # The right words win from 1 / 6 on; the grid's middle, 0.1, is still too little. The smallest weight wins.
-        ([0.0, 0.05, 0.1, 0.2, 0.5], 3, False, 0.2, [1.0, 1.0, 1.0, 0.0, 0.0], {0.0: 1.0, 0.1: 1.0, 0.2: 0.0}),
-        # Weights that no decoding confirms are not used.
-        ([0.0, 0.1, 0.2], 2, True, 0.0, [1.0, 1.0, 0.0], {0.0: 1.0, 0.1: 1.0, 0.2: 1.0}),
-    ],
-    ids=["the smallest weight with the fewest errors", "refuted by decoding"],
-)
-def test_weights_of_fusion_are_decided_by_decoding(monkeypatch, lm_weights, rounds, refuted, chosen, grid, decoded):
-    """One utterance, whose right words the transducer finds less likely by 1 nat, the language model more by 6;
-    ``refuted``: the search never finds the right words with a weight."""
-
-    def heard(recogniser, frames, search, fusion):
-        weight = fusion[LM][1] if LM in fusion else 0.0
-        entries = [
-            Hypothesis(units, own + weight * of_model, own, {BONUS: 1.0, LM: of_model})
-            for units, (own, of_model) in PARTS.items()
-            if not refuted or units == WRONG or weight < 0.15
-        ]
-        return [sorted(entries, key=lambda entry: -entry.score)]
-
-    monkeypatch.setattr(fusion_weights, "recognise", heard)
-    settings = FusionSettings(lm_weights=lm_weights, insertion_bonuses=[0.0], tuning_rounds=rounds)
-    speech = SimpleNamespace(frames=[None], references={"u1": "right"}, encoded=SimpleNamespace(utterance_ids=["u1"]))
-    units = SimpleNamespace(blank=3, decode=lambda units: "right" if units == RIGHT else "wrong")
-    recogniser = SimpleNamespace(units=units, hash="0" * 64)
-    weights, found = tuned_weights({BONUS: None, LM: None}, speech, TuneFusionSettings(fusion=settings), recogniser)
-    assert tuple(weights.by_name[name] for name in NAMES) == (chosen, 0.0, 0.0)
-    assert [(point["lm_weight"], point["wer"]) for point in found["grid"]] == list(zip(lm_weights, grid, strict=True))
-    assert {point["lm_weight"]: point["wer"] for point in found["decoded"]} == decoded

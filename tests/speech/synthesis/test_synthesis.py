@@ -29,7 +29,7 @@ SPEECH = slice(1600, -3200)
 
 
 def spoken(text, voices, noise=None):
-    return synthesise(text, voices, noise, np.random.default_rng(1))
+    return synthesise(text, voices, noise, np.random.default_rng(1), sample_rate=16_000, synthesiser=Synthesiser())
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,122 @@
+"""Utterances that a reader found: parts of longer recordings are cut out, and unusable ones are left out by name.
+
+A reader is a generator of utterances, and of ``LeftOut`` for those that its source lacks.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from tqdm import tqdm
+
+from tasks.errors import SpeechError
+from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
+from tasks.language_model.normalisation import normalise
+from tasks.speech.audio.audio_file import AudioFacts, audio_facts, open_audio
+from tasks.speech.audio.manifest import Utterance
+
+Reason = Literal[
+    "no_recording", "no_transcript", "no_words", "not_converted", "duplicate", "unreadable", "too_long",
+    "beyond_recording",
+]  # fmt: skip
+"""Why an utterance is left out."""
+_NAMED = 5
+_BEYOND_SECONDS = 0.1
+"""Seconds that a segment may end after the end of its recording, since times are rounded."""
+
+
+class LeftOut(NamedTuple):
+    """An utterance that cannot be used."""
+
+    reason: Reason
+    utterance_id: str
+
+
+Found = Iterator[Utterance | LeftOut]
+Usable = list[tuple[Utterance, AudioFacts]]
+
+
+def usable_recordings(
+    found: Sequence[Utterance | LeftOut], maximum_seconds: float, segments: Path
+) -> tuple[Usable, dict[Reason, list[str]]]:
+    """Usable utterances with the headers of their recordings, and the ids of the others by reason.
+
+    Parts of recordings become FLAC files in the private folder ``segments``, which is replaced as a whole. Left out are
+    utterances without words, unreadable or too long ones, and parts outside their recording.
+    """
+    if any(isinstance(each, Utterance) and each.span for each in found):
+        with atomic_folder(segments, private=True) as fresh:
+            bar = enumerate(tqdm(found, desc="cutting", disable=None, leave=False))
+            found = [_cut(each, fresh / f"{number:07d}.flac", segments, maximum_seconds) for number, each in bar]
+    usable: Usable = []
+    left_out: dict[Reason, list[str]] = defaultdict(list)
+    for each in tqdm(found, desc="checking", unit=" files", disable=None, leave=False):
+        checked = each if isinstance(each, LeftOut) else _checked(each, maximum_seconds)
+        if isinstance(checked, LeftOut):
+            left_out[checked.reason].append(checked.utterance_id)
+        else:
+            usable.append(checked)
+    return usable, dict(sorted(left_out.items()))
+
+
+def left_out_sentence(left_out: dict[Reason, list[str]]) -> str:
+    """A sentence on the left-out utterances, with the first ids of each reason; empty if all are used."""
+    parts = [
+        f"{len(names)} {reason} ({', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
+        for reason, names in left_out.items()
+    ]
+    return f"left out: {'; '.join(parts)}" if parts else ""
+
+
+def _checked(utterance: Utterance, maximum_seconds: float) -> tuple[Utterance, AudioFacts] | LeftOut:
+    if not normalise(utterance.text):
+        return LeftOut("no_words", utterance.utterance_id)
+    try:
+        facts = audio_facts(utterance.audio)
+    except SpeechError:
+        return LeftOut("unreadable", utterance.utterance_id)
+    return LeftOut("too_long", utterance.utterance_id) if facts.seconds > maximum_seconds else (utterance, facts)
+
+
+def _cut(one: Utterance | LeftOut, output: Path, segments: Path, maximum_seconds: float) -> Utterance | LeftOut:
+    """The utterance with its part of a recording written to a file of its own."""
+    import soundfile
+
+    if isinstance(one, LeftOut) or one.span is None:
+        return one
+    (begin, end), channel, name = one.span, one.channel, one.utterance_id
+    seconds = end - begin
+    if seconds > maximum_seconds:
+        return LeftOut("too_long", name)
+    try:
+        with open_audio(one.audio) as file:
+            rate, missing = file.samplerate, end - file.frames / file.samplerate
+            outside = channel is not None and not 0 <= channel < file.channels
+            if outside or seconds <= 0 or begin < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):
+                return LeftOut("beyond_recording", name)
+            file.seek(round(begin * rate))
+            samples = file.read(round(seconds * rate), always_2d=True)
+    except (SpeechError, soundfile.LibsndfileError):
+        return LeftOut("unreadable", name)
+    soundfile.write(output, samples if channel is None else samples[:, channel], rate, format="FLAC", subtype="PCM_16")
+    output.chmod(PRIVATE_MODE)
+    return replace(one, audio=segments.absolute() / output.name, span=None, channel=None)
+
+
+def existing_source(source: str | Path, what: str) -> Path:
+    """The path of an existing source; ``what`` names the expected source in the error."""
+    path = Path(source)
+    if not path.exists():
+        raise SpeechError(f"source {str(source)!r} does not exist; give {what}")
+    return path
+
+
+def check_names(chosen: Sequence[str], found: Iterable[str], setting: str, source: str | Path) -> None:
+    """Raise ``SpeechError`` if a name that a setting chooses is not in the source."""
+    known = sorted(set(found))
+    if missing := [name for name in chosen if name not in known]:
+        raise SpeechError(
+            f"{setting} {missing!r} not in source {str(source)!r}; it has: {', '.join(known[:20]) or 'none'}"
+        )
