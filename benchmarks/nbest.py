@@ -124,7 +124,7 @@ def measured(
     return {
         "model": model,
         "hypotheses": size,
-        "oracle": tested.oracle_wer,
+        "oracle": tested.facts()["oracle_wer"],
         "weights": dict(weights),
         **fields_of(figures),
     }

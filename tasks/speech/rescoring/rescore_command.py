@@ -21,6 +21,7 @@ examples:
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -184,19 +185,26 @@ def _measured(files: RescoreFiles, chosen: RescoreSettings, resources: ResourceS
         "overlap": overlap,
         **numbers,
     }
-    shown = f"word error rate of the recogniser alone {shown_rate(measured['baseline'])}, with an insertion bonus "
-    shown += f"{shown_rate(measured['insertion_bonus_alone'])}"
-    if tuned:
-        used = ", ".join(f"{name} {weight:g}" for name, weight in weights.items())
-        shown += f", with the language model {shown_rate(measured)} ({used})"
-    shown += (
-        f", of the best hypotheses {100 * measured['oracle_wer']:.2f} %; {measured['utterances']:,} utterances, "
-        f"{measured['words']:,} words, {measured['hypotheses']:,} hypotheses"
-    )
-    report = Report(measured, error_warnings(measured), intervals.seed, shown)
+    report = Report(measured, error_warnings(measured), intervals.seed, _shown(measured))
     if shared := measured["dev_in_test"]:
         report.warn(f"{shared} utterances of the test set are among those that the weights were tuned on")
     return report
+
+
+def _shown(measured: Mapping[str, Any]) -> str:
+    """The word error rates as a short table."""
+    used = "; ".join(f"{name} {measured[name]:g}" for name in (LM, BONUS, UNKNOWN) if measured.get(name) is not None)
+    lines = [
+        f"recogniser alone        {shown_rate(measured['baseline'])}",
+        f"insertion bonus alone   {shown_rate(measured['insertion_bonus_alone'])}",
+        *([f"with language model     {shown_rate(measured)}, weights {used}"] if used else []),
+        f"best of each list       {100 * measured['oracle_wer']:.2f} %",
+    ]
+    if ends := used and measured["difference_to_baseline_ci"]:
+        change = f"{100 * measured['difference_to_baseline']:+.2f} [{100 * ends[0]:+.2f}, {100 * ends[1]:+.2f}]"
+        lines.append(f"difference in points from the recogniser alone to the language model: {change}")
+    counts = (f"{measured[key]:,} {key}" for key in ("utterances", "words", "hypotheses"))
+    return "\n".join([*lines, ", ".join(counts)])
 
 
 def _of_dev(dev: HypothesisTable, tuned: TunedWeights | None, tuned_bonus: TunedWeights) -> dict[str, Any]:
