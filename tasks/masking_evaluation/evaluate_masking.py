@@ -114,7 +114,6 @@ def evaluate_masking(
         "peak_memory_bytes": peak_memory_bytes(),
         "model_bytes": model_size([*settings.technique.files, *words], settings.technique),
         "threads": resources.threads,
-        "in_force": technique.in_force(),
     }
     report = Report(seed=settings.evaluation.seed).measure(**measured)
     report.warnings += [*_warnings(measured), *span_warnings(line for file in gold for line in file.lines)]

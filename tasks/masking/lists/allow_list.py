@@ -40,8 +40,7 @@ class AllowList(TechniqueSettings):
         """The technique with the words of the list."""
         found = read_word_list(self.path or SHIPPED_LIST)
         unusable = found.unusable_lines
-        in_force = {"list_words": len(found.words), "unusable_list_lines": len(unusable)}
-        technique = AllowedWords(found.words, self.kind, in_force=in_force)
+        technique = AllowedWords(found.words, self.kind)
         technique.languages = () if self.path else ("en",)
         if unusable:
             numbers = ", ".join(map(str, unusable[:5])) + (", ..." if len(unusable) > 5 else "")
