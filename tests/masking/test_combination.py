@@ -103,7 +103,7 @@ class Loses(Finds):
 
 def test_a_part_that_loses_a_line():
     for lines in (["a", "b", "c"], ["a", "b"]):
-        with pytest.raises(ModelError, match="combination: line 2: the part broken or an earlier one did not give back"):
+        with pytest.raises(ModelError, match="line 2: the part broken or an earlier one did not give back"):
             list(CombinedTechniques([Finds("a", ""), Loses("broken", "")], "union").findings(lines))
 
 

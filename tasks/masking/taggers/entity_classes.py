@@ -70,18 +70,15 @@ def classes_in_force(
             f"type; set labels: in params.yaml to a class for each of {', '.join(entity_types)} "
             f"({', '.join(CLASSES)}, or null to keep such words)"
         )
-    problems = []
     for entity_type, name in (labels or {}).items():
         if name is not None and name not in CLASSES:
-            problems.append(
+            raise ParameterError(
                 f"labels.{entity_type}: {name!r} is no class{nearest(name, CLASSES)}; "
                 f"allowed: {', '.join(CLASSES)}, null"
             )
         if entity_type not in entity_types:
-            problems.append(
+            raise ParameterError(
                 f"labels.{entity_type}: the model {model!r} has no such type{nearest(entity_type, entity_types)}; "
                 f"it has: {', '.join(entity_types)}"
             )
-    if problems:
-        raise ParameterError("; ".join(problems))
     return {entity_type: mapping[entity_type] for entity_type in entity_types}

@@ -35,7 +35,7 @@ def test_everyday_words_of_both_languages_are_unmasked():
 
 def test_of_one_language_alone_a_word_is_looked_up_in_its_own():
     """``no`` is a word of both languages: the company that it keeps says of which."""
-    texts, technique, _ = masked({"en": "all", "es": 0}, [*LINES, "there is no way that we can do this"])
+    texts, *_ = masked({"en": "all", "es": 0}, [*LINES, "there is no way that we can do this"])
     assert texts[0] == LINES[0]
     assert set(texts[1].split()) == {"[MASK]"}
     assert texts[2] == "[MASK] I told you that already [MASK] [MASK] [MASK] [MASK]"

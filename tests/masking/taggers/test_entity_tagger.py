@@ -93,9 +93,13 @@ def test_a_mapping_of_ones_own():
     assert found == [("GROUP", "scripted", "Tom"), ("NUMBER", "scripted", "1st")]
 
 
-def test_a_mapping_with_mistakes_names_them_all():
-    labels = {"PERSON": "PERSONS", "GPE": None, "ORDINAL": None, "NORP": "GROUP"}
-    with pytest.raises(ParameterError) as caught:
-        TaggedEntities(Scripted(), labels)
-    assert "labels.PERSON: 'PERSONS' is no class (did you mean 'PERSON'?)" in str(caught.value)
-    assert "labels.NORP: the model 'scripted' has no such type" in str(caught.value)
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({"PERSON": "PERSONS"}, r"labels\.PERSON: 'PERSONS' is no class \(did you mean 'PERSON'\?\)"),
+        ({"NORP": "GROUP"}, r"labels\.NORP: the model 'scripted' has no such type"),
+    ],
+)
+def test_a_mapping_with_a_mistake_is_refused(labels, message):
+    with pytest.raises(ParameterError, match=message):
+        TaggedEntities(Scripted(), {"PERSON": None, "GPE": None, "ORDINAL": None} | labels)
