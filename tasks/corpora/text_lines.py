@@ -113,7 +113,7 @@ def refuse_long(lines: Iterable[bytes], name: str, compressed_bytes: int | None 
         size += len(line)
         if len(line) > LONGEST_LINE:
             raise CorpusError(
-                f"{name}: line {number} is longer than {LONGEST_LINE >> 20} MiB; give one sentence a line"
+                f"{name}: line {number} is longer than {LONGEST_LINE >> 20} MiB; if it is text, decompress or divide it"
             )
         if size > most:
             raise CorpusError(
