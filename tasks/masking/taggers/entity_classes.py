@@ -10,46 +10,26 @@ from tasks.corpora.masked_text import CLASSES, MASK
 from tasks.errors import ModelError, ParameterError
 from tasks.spelling import nearest
 
+_TYPES_OF_CLASS = {
+    "PERSON": "PERSON PER TITLE",
+    "LOCATION": "FAC GPE LOC LOCATION STREET_ADDRESS ZIP_CODE CA_POSTAL_CODE UK_POSTCODE",
+    "ORGANISATION": "ORG ORGANIZATION ORGANISATION",
+    "DATE": "DATE TIME DATE_TIME",
+    "NUMBER": "CARDINAL AGE",
+    "MONEY": "MONEY",
+    "CONTACT": "PHONE_NUMBER EMAIL_ADDRESS URL USER_NAME",
+    "IDENTIFIER": """ABA_ROUTING_NUMBER AU_ABN AU_ACN AU_MEDICARE AU_TFN CA_SIN CREDIT_CARD CRYPTO IBAN_CODE
+        IN_AADHAAR IP_ADDRESS MAC_ADDRESS MEDICAL_LICENSE NG_NIN PH_UMID SG_NRIC_FIN UK_DRIVING_LICENCE UK_NHS UK_NINO
+        UK_PASSPORT US_BANK_NUMBER US_DRIVER_LICENSE US_ITIN US_MBI US_NPI US_PASSPORT US_SSN UUID ZA_ID_NUMBER""",
+    "GROUP": "NORP NRP",
+    "WORK": "WORK_OF_ART LAW",
+    "MISCELLANEOUS": "PRODUCT EVENT MISC",
+}
 ENTITY_CLASSES: Mapping[str, str | None] = {
     # Taggers of 'palimpsest train-tagger' have the classes themselves as types.
     **{name: name for name in CLASSES if name != MASK},
-    "PERSON": "PERSON",
-    "PER": "PERSON",
-    "NORP": "GROUP",
-    "FAC": "LOCATION",
-    "GPE": "LOCATION",
-    "LOC": "LOCATION",
-    "LOCATION": "LOCATION",
-    "ORG": "ORGANISATION",
-    "ORGANIZATION": "ORGANISATION",
-    "ORGANISATION": "ORGANISATION",
-    "PRODUCT": "MISCELLANEOUS",
-    "EVENT": "MISCELLANEOUS",
-    "MISC": "MISCELLANEOUS",
-    "WORK_OF_ART": "WORK",
-    "LAW": "WORK",
-    "DATE": "DATE",
-    "TIME": "DATE",
-    "CARDINAL": "NUMBER",
-    "MONEY": "MONEY",
-    "LANGUAGE": None,
-    "ORDINAL": None,
-    "PERCENT": None,
-    "QUANTITY": None,
-    "TITLE": "PERSON",
-    **dict.fromkeys(("STREET_ADDRESS", "ZIP_CODE", "CA_POSTAL_CODE", "UK_POSTCODE"), "LOCATION"),
-    "NRP": "GROUP",
-    "DATE_TIME": "DATE",
-    "AGE": "NUMBER",
-    **dict.fromkeys(("PHONE_NUMBER", "EMAIL_ADDRESS", "URL", "USER_NAME"), "CONTACT"),
-    **dict.fromkeys(
-        (
-            "ABA_ROUTING_NUMBER AU_ABN AU_ACN AU_MEDICARE AU_TFN CA_SIN CREDIT_CARD CRYPTO IBAN_CODE IN_AADHAAR "
-            "IP_ADDRESS MAC_ADDRESS MEDICAL_LICENSE NG_NIN PH_UMID SG_NRIC_FIN UK_DRIVING_LICENCE UK_NHS UK_NINO "
-            "UK_PASSPORT US_BANK_NUMBER US_DRIVER_LICENSE US_ITIN US_MBI US_NPI US_PASSPORT US_SSN UUID ZA_ID_NUMBER"
-        ).split(),
-        "IDENTIFIER",
-    ),
+    **{entity_type: name for name, types in _TYPES_OF_CLASS.items() for entity_type in types.split()},
+    **dict.fromkeys(("LANGUAGE", "ORDINAL", "PERCENT", "QUANTITY")),
 }
 """The mapping that ships with palimpsest."""
 
