@@ -52,7 +52,9 @@ def unpack(path: Path, folder: Path) -> None:
             with tarfile.open(path, "r:") as tar:
                 files = [one for one in tar if one.isreg()]
                 _check_names(path, [one.name for one in files])
-                tar.extractall(folder, files, filter="data")
+                # Python before 3.11.4 has no filter; names and kinds of members are checked here anyway.
+                tar.extraction_filter = getattr(tarfile, "data_filter", None)
+                tar.extractall(folder, files)
         else:
             _decompress(path, folder)
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, LZMAError, EOFError, NotImplementedError) as error:
