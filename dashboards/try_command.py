@@ -93,7 +93,7 @@ def _previewed(name: str, sentences: Sequence[str]) -> "Previewed":
     counts = PreviewCounts()
     shown = list(islice(preview_lines(technique, sentences, settings.markers, counts), len(sentences)))
     step = max(1, len(shown) // _SHOWN)
-    chosen = [line for line in shown if line.number % step == 0 and not line.characters_left_out][:_SHOWN]
+    chosen = [line for line in shown if line.number % step == 0][:_SHOWN]
     fills: dict[int, list[tuple[str, str]]] = {line.number: [] for line in chosen}
     # Stages store a key in their working folder.
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stderr(io.StringIO()):

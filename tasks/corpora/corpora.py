@@ -20,10 +20,8 @@ Examples:
   palimpsest corpora --params params.yaml --name corpora.chat --private --output data/private/corpora/chat
 """
 
-import hashlib
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
@@ -65,12 +63,8 @@ def corpora(settings: CorpusSettings, files: CorporaFiles, cell: Cell, resources
         documents=tally.documents,
         sentences=tally.sentences,
         words=tally.words,
-        part_documents=tally.part_documents,
         left_out=dict(tally.left_out),
     )
-    if settings.in_package:
-        hashes = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in map(Path, source.files)}
-        report.measure(package_files=hashes)
     sentences = ", ".join(f"{count:,} {part}" for part, count in tally.sentences.items())
     print(
         f"{name}: {sentences} sentences; {sum(tally.left_out.values()):,} of {tally.texts:,} left out", file=sys.stderr

@@ -95,7 +95,6 @@ class DivisionTally:
     documents: int = 0
     sentences: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
     words: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
-    part_documents: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
     left_out: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(REASONS, 0)))
     guessed: Counter[str] = field(default_factory=Counter)
     """Texts of which the reader had to guess something, by the guess."""
@@ -143,18 +142,14 @@ def divided(
     documents = unique_sentences(source, settings, tally, "writing")
     for group, (document, sentences) in zip(groups, documents, strict=True):
         part = parts[group]
-        written = 0
         for sentence, words in sentences:
             if part is None or room[part] == 0:
                 tally.left_out[BEYOND_LIMIT] += 1
                 continue
             yield part, group + 1, document.label, sentence
             room[part] -= 1
-            written += 1
+            tally.sentences[part] += 1
             tally.words[part] += words
-        if part is not None and written:
-            tally.sentences[part] += written
-            tally.part_documents[part] += 1
 
 
 def check_divisible(source: Source, settings: CleaningSettings, name: str) -> None:

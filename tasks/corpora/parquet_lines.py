@@ -83,41 +83,27 @@ def parquet_batches(path: Path, columns: Sequence[str]) -> "Iterator[RecordBatch
 
     Raises ``CorpusError`` if a column is missing, or if a file expands far more than text does.
     """
-    from pyarrow import RecordBatch
+    from pyarrow import RecordBatch, types
 
-    # A dictionary has a long text once, and its rows take a bit each: the size is counted before decoding.
     with open_parquet(path) as table:
         names = table.schema_arrow.names
-        for column in columns:
-            if column not in names:
-                raise CorpusError(
-                    f"{str(path)!r} has no column {column!r}; there are: {', '.join(names)}; rename the one that is "
-                    "meant, or name it in the settings of the corpus"
-                )
-        dictionaries = _in_dictionaries(table, columns)
+        if missing := [column for column in columns if column not in names]:
+            raise CorpusError(
+                f"{str(path)!r} has no column {missing[0]!r}; there are: {', '.join(names)}; rename the one that is "
+                "meant, or name it in the settings of the corpus"
+            )
+        texts = [column for column in columns if _is_text(table.schema_arrow.field(column).type)]
     left = LARGEST_RATIO * path.stat().st_size + LONGEST_LINE
-    with open_parquet(path, dictionaries) as table:
+    # A dictionary has a long text once, and its rows take a bit each: the size is counted before decoding.
+    with open_parquet(path, texts) as table:
         for batch in table.iter_batches(batch_size=_READ_ROWS, columns=list(columns), use_threads=False):
             left -= sum(map(_bytes_of, batch.columns))
             if left < 0:
                 raise CorpusError(
                     f"{str(path)!r} holds more than {LARGEST_RATIO} times its size; give it as text if it is"
                 )
-            plain = [
-                column.cast(column.type.value_type) if name in dictionaries else column
-                for name, column in zip(batch.schema.names, batch.columns, strict=True)
-            ]
+            plain = [one.cast(one.type.value_type) if types.is_dictionary(one.type) else one for one in batch.columns]
             yield RecordBatch.from_arrays(plain, batch.schema.names)
-
-
-def _in_dictionaries(table: "ParquetFile", columns: Sequence[str]) -> list[str]:
-    """The columns that are texts in dictionaries of the file, and not in the schema."""
-    found = set()
-    for group in map(table.metadata.row_group, range(table.metadata.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            if column.has_dictionary_page and column.physical_type == "BYTE_ARRAY":
-                found.add(column.path_in_schema)
-    return [name for name in columns if name in found and _is_text(table.schema_arrow.field(name).type)]
 
 
 def _bytes_of(column: "Array") -> int:

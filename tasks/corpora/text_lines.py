@@ -23,7 +23,6 @@ from tasks.errors import CorpusError
 from tasks.files.atomic_file import PARQUET, atomic_writer, is_parquet, is_pipe_or_device, refuse_folder
 from tasks.files.separate_paths import STANDARD_STREAM
 
-_MEGABYTE = 1 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -61,10 +60,7 @@ def read_lines(path: str | Path, what: str = "text file", *, column: str = "text
         yield from decode_lines(refuse_long(parquet_rows(path, column), str(path)), str(path))
         return
     if Path(path).is_dir():
-        raise CorpusError(
-            f"{what} {str(path)!r} is a folder; give the path of a UTF-8 text file, or of a folder of Parquet files "
-            f"whose name ends in {PARQUET}"
-        )
+        raise CorpusError(f"{what} {str(path)!r} is a folder; give a UTF-8 text file, or a folder NAME{PARQUET}")
     with open(path, "rb") as stream:
         head = stream.peek(FIRST_BYTES)[:FIRST_BYTES]
         refuse_binary(path, head)
@@ -115,14 +111,15 @@ def refuse_long(lines: Iterable[bytes], name: str, compressed_bytes: int | None 
     size = 0
     for number, line in enumerate(lines, start=1):
         size += len(line)
-        if len(line) > LONGEST_LINE or size > most:
-            what = f"is longer than {LONGEST_LINE // _MEGABYTE} MiB"
-            advice = "if it is text, decompress the file yourself"
-            if len(line) <= LONGEST_LINE:
-                what = f"is where more than {LARGEST_RATIO} times the file's size has come out"
-            elif compressed_bytes is None:
-                what, advice = f"{what}, so it is no sentence", "give one sentence a line"
-            raise CorpusError(f"{name}: line {number} {what}; {advice}")
+        if len(line) > LONGEST_LINE:
+            raise CorpusError(
+                f"{name}: line {number} is longer than {LONGEST_LINE >> 20} MiB; if it is text, decompress or divide it"
+            )
+        if size > most:
+            raise CorpusError(
+                f"{name}: line {number} is where more than {LARGEST_RATIO} times the file's size has come out; "
+                "if it is text, decompress the file yourself"
+            )
         yield line
 
 
@@ -160,25 +157,22 @@ def read_corpus(path: str | Path) -> list[str]:
     """
     refuse_no_sentences(path)
     lines = list(read_lines(path))
-    if not any(line.strip() for line in lines):
+    if not any(map(str.strip, lines)):
         raise empty_text(path)
     return lines
+
+
+def refuse_empty(path: str | Path) -> None:
+    """Raise the errors of ``read_corpus``, which reads on to the first line that is not empty."""
+    refuse_no_sentences(path)
+    if not any(map(str.strip, read_lines(path))):
+        raise empty_text(path)
 
 
 def empty_text(path: str | Path) -> CorpusError:
     """The error for a text without a sentence."""
     name = "standard input" if str(path) == STANDARD_STREAM else f"text {str(path)!r}"
     return CorpusError(f"{name} is empty; it needs at least one sentence")
-
-
-def refuse_empty(path: str | Path) -> None:
-    """Raise ``CorpusError`` if every line is white space, and the errors of ``refuse_no_sentences``.
-
-    It reads up to the first line with another character.
-    """
-    refuse_no_sentences(path)
-    if not any(line.strip() for line in read_lines(path)):
-        raise empty_text(path)
 
 
 def standard_output() -> IO[str]:

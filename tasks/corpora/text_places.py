@@ -6,13 +6,13 @@ which only the text is read (mail, PDF, web pages) cannot be written back.
 
 import csv
 import html
+import io
 import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from tasks.corpora.forms import FORMS
@@ -54,15 +54,13 @@ class TextPlaces:
 
     def texts(self) -> Iterator[PlacedText]:
         """All texts, in the order of the file; ``CorpusError`` if it cannot be read or has none."""
-        missing = True
-        for piece in self._column() if self._file.form == "parquet" else self._pieces():
-            if isinstance(piece, PlacedText):
-                missing = False
-                yield piece
-        if missing:
+        pieces = self._column() if self._file.form == "parquet" else self._pieces()
+        found = [piece for piece in pieces if isinstance(piece, PlacedText)]
+        if not found:
             raise CorpusError(
                 f"{self._file.name!r} has no text field {self._file.text_field!r}. Name one: --text-field"
             )
+        return iter(found)
 
     def other_fields(self) -> set[str]:
         """Names of all fields but the text; empty for a form without fields."""
@@ -85,16 +83,14 @@ class TextPlaces:
             for piece in self._pieces():
                 stream.write(piece if isinstance(piece, str) else piece.characters(new(piece.text)))
 
-    def _pieces(self) -> "Iterator[str | PlacedText]":
+    def _pieces(self) -> "Pieces":
         try:
             with open(self._file.path, encoding=self._encoding, newline="") as stream:
-                first = next(stream, "")
-                if first.startswith("\ufeff"):
-                    yield first[0]
-                    first = first[1:]
-                yield from _PIECES[self._file.form](self._file, chain([first], stream))
+                text = stream.read()
         except (UnicodeDecodeError, LookupError):
             raise CorpusError(f"{self._file.name!r} is not {self._encoding.upper()}. Name its --encoding") from None
+        yield text[: text.startswith("\ufeff")]
+        yield from _PIECES[self._file.form](self._file, text.removeprefix("\ufeff"))
 
     def _column(self) -> Iterator[PlacedText]:
         import pyarrow.parquet
@@ -128,15 +124,19 @@ def lines_of(text: str) -> list[str]:
 Pieces = Iterator[str | PlacedText]
 
 
-def _plain(file: GivenFile, lines: Iterator[str]) -> Pieces:
-    for line in lines:
-        text = line.rstrip("\r\n")
-        yield PlacedText(text)
-        yield line[len(text) :]
+def _lines(text: str) -> list[str]:
+    """The lines of a text with their line ends, as a file has them: no other separator ends one."""
+    return list(io.StringIO(text, newline=""))
 
 
-def _json_lines(file: GivenFile, lines: Iterator[str]) -> Pieces:
-    for number, line in enumerate(lines, start=1):
+def _plain(file: GivenFile, text: str) -> Pieces:
+    for line in _lines(text):
+        yield PlacedText(line.rstrip("\r\n"))
+        yield line[len(line.rstrip("\r\n")) :]
+
+
+def _json_lines(file: GivenFile, text: str) -> Pieces:
+    for number, line in enumerate(_lines(text), start=1):
         try:
             record = read_json_line(line) if line.strip() else None
         except NoJson as error:
@@ -145,7 +145,7 @@ def _json_lines(file: GivenFile, lines: Iterator[str]) -> Pieces:
         yield from _strings(line, {file.text_field, f"{file.text_field}.text"}, names[0] if names else None)
 
 
-def _json(file: GivenFile, lines: Iterator[str]) -> Pieces:
+def _json(file: GivenFile, text: str) -> Pieces:
     """The strings of a field, also below an outer array or object: ``[{"text": ...}]``, ``{"tickets": [...]}``."""
     if file.document_field:
         raise CorpusError(f"{file.name!r}: JSON with --document-field cannot be written back. Write it as JSON lines")
@@ -153,7 +153,7 @@ def _json(file: GivenFile, lines: Iterator[str]) -> Pieces:
     outer = [key for key, value in whole.items() if isinstance(value, list)] if isinstance(whole, dict) else []
     fields = [file.text_field, f"{file.text_field}.text"]
     wanted = {*fields, *(f"{key}.{field}" for key in outer for field in fields), *([""] if fields[0] == "text" else ())}
-    yield from _strings("".join(lines), wanted, None)
+    yield from _strings(text, wanted, None)
 
 
 def _strings(text: str, wanted: set[str], document: object) -> Pieces:
@@ -182,60 +182,44 @@ def _quoted(old: str, new: str) -> str:
     return old if new == json.loads(old) else json.dumps(new, ensure_ascii=old.isascii())
 
 
-def _table(file: GivenFile, lines: Iterator[str]) -> Pieces:
+def _table(file: GivenFile, text: str) -> Pieces:
+    """The cells of a column, of rows that end where a line ends outside of quotation marks."""
     form = dialect(file)
     mark, quotes = form["delimiter"], form.get("quoting") != csv.QUOTE_NONE
+    plain = f"[^{re.escape(mark)}\r\n]*"
+    cell = re.compile(f'(?:"(?:[^"]|"")*+"|(?!")){plain}' if quotes else plain)
+    line_end = re.compile("\r?\n?")
     columns: list[str] | None = None
-    for line in lines:
-        row, spans = line, _cells(line, mark, quotes)
-        while spans is None:
-            more = next(lines, None)
-            if more is None:
+    begin = 0
+    while begin < len(text):
+        spans: list[tuple[int, int]] = []
+        end = begin
+        while not spans or text.startswith(mark, spans[-1][1]):
+            found = cell.match(text, spans[-1][1] + 1 if spans else begin)
+            if found is None:
                 raise CorpusError(f"{file.name!r}: a quotation mark of the last row has no other half. Add it")
-            row += more
-            spans = _cells(row, mark, quotes)
+            spans.append(found.span())
+        if rest := line_end.match(text, spans[-1][1]):
+            end = rest.end()
         try:
-            values = next(csv.reader([row], **form), [])
+            values = next(csv.reader([text[begin:end]], **form), [])
         except csv.Error as error:
             raise CorpusError(f"{file.name!r} has a row that is none of a table: {error}") from None
         if columns is None:
             columns = values
             if absent := {file.text_field, file.document_field or file.text_field} - {*columns}:
                 raise CorpusError(f"{file.name!r} has no column {min(absent)!r}. Name another field")
-            yield row
-            continue
-        place = columns.index(file.text_field)
-        if not values:
-            yield row
-            continue
-        if len(values) <= place or len(values) != len(spans):
-            raise CorpusError(f"{file.name!r} has a row without the column {file.text_field!r}. Correct the row")
-        document = dict(zip(columns, values, strict=False)).get(file.document_field or "")
-        begin, end = spans[place]
-        yield row[:begin]
-        yield PlacedText(values[place], document, partial(_cell, row[begin:end], values[place], mark, quotes))
-        yield row[end:]
-
-
-def _cells(row: str, mark: str, quotes: bool) -> list[tuple[int, int]] | None:
-    """Start and end of each cell of a row with its quotation marks; ``None`` if a quoted cell goes on."""
-    unquoted = re.compile(f"[^{re.escape(mark)}\r\n]*")
-    spans, begin = [], 0
-    while True:
-        end = begin
-        if quotes and row.startswith('"', begin):
-            end = row.find('"', begin + 1)
-            while row.startswith('""', end) and end >= 0:
-                end = row.find('"', end + 2)
-            if end < 0:
-                return None
-            end += 1
-        rest = unquoted.match(row, end)
-        end = rest.end() if rest else end
-        spans.append((begin, end))
-        if not row.startswith(mark, end):
-            return spans
-        begin = end + 1
+        elif values:
+            place = columns.index(file.text_field)
+            if len(values) <= place or len(values) != len(spans):
+                raise CorpusError(f"{file.name!r} has a row without the column {file.text_field!r}. Correct the row")
+            document = dict(zip(columns, values, strict=False)).get(file.document_field or "")
+            start, stop = spans[place]
+            yield text[begin:start]
+            yield PlacedText(values[place], document, partial(_cell, text[start:stop], values[place], mark, quotes))
+            begin = stop
+        yield text[begin:end]
+        begin = end
 
 
 def _cell(old: str, text: str, mark: str, quotes: bool, new: str) -> str:
@@ -247,9 +231,9 @@ def _cell(old: str, text: str, mark: str, quotes: bool, new: str) -> str:
     return new
 
 
-def _subtitles(file: GivenFile, lines: Iterator[str]) -> Pieces:
+def _subtitles(file: GivenFile, whole: str) -> Pieces:
     """Also comments and names of cues are texts. Speakers get numbers."""
-    held = list(lines)
+    held = _lines(whole)
     named = Counter(found.group(1) for line in held if (found := NAMED.match(line)))
     speakers: dict[str, str] = {}
 
@@ -287,7 +271,7 @@ def _escaped(old: str, new: str) -> str:
     return html.escape(new, quote=False) if "&" in old and old != html.unescape(old) else new
 
 
-_PIECES: dict[str, Callable[[GivenFile, Iterator[str]], Pieces]] = {
+_PIECES: dict[str, Callable[[GivenFile, str], Pieces]] = {
     "text": _plain,
     "jsonl": _json_lines,
     "json": _json,

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 SUMMARY = "make labelled text from templates, to train and test detectors"
 SHIPPED = Path(__file__).parent / "templates"
-_CHANGES = ("lower_cased", "lower_values", "upper_cased", "joined")
 
 
 class GenerateLabelledFiles(StageFiles):
@@ -63,7 +62,7 @@ def generate_labelled(
     """
     from tasks.files.atomic_file import make_folder
     from tasks.labelled_text.generated_corpus import TemplateFile, write_generated
-    from tasks.labelled_text.learning import LEARNING_COUNTS, learn_templates
+    from tasks.labelled_text.learning import learn_templates
     from tasks.labelled_text.slots import SLOT_LABELS
     from tasks.labelled_text.template import read_templates, write_templates
 
@@ -83,12 +82,8 @@ def generate_labelled(
         sentences=lines,
         sentences_by_part=dict(tally.lines),
         templates_by_part=tally.templates,
-        sentences_without_span=tally.notes["without_span"],
         spans_by_label=dict(sorted(tally.spans.items())),
-        **{f"{name}_share": tally.notes[name] / lines for name in _CHANGES},
-        repeated_sentences=tally.notes["repeated"],
         learned_templates=sum(len(found.templates) for found in learned),
-        **{name: sum(found.counts[name] for found in learned) for name in LEARNING_COUNTS},
     )
     if learned:
         report.warn(

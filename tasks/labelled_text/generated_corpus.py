@@ -52,9 +52,6 @@ class GenerationTally:
     """Lines by part."""
     spans: Counter[str] = field(default_factory=Counter)
     """Spans by label."""
-    notes: Counter[str] = field(default_factory=Counter)
-    """Lines ``without_span``, ``joined`` and ``upper_cased``. ``lower_cased``: although their template has capitals.
-    ``lower_values``: values of templates without capitals. ``repeated``: their text is in the part already."""
 
 
 def part_of(template: Template, valid_share: float, test_share: float) -> Part:
@@ -120,13 +117,10 @@ class _Generator:
             learned = self._random_numbers.random() < _LEARNED_SHARE
             negative = self._random_numbers.random() < self._settings.negative_share
             for _ in range(_ATTEMPTS):
-                line, notes = self._line(learned, negative, number)
+                line = self._line(learned, negative, number)
                 if line.text not in seen:
                     break
-            notes["repeated"] += line.text in seen
-            notes["without_span"] += not line.spans
             seen.add(line.text)
-            self._tally.notes.update(notes)
             self._tally.lines[self._part] += 1
             self._tally.spans.update(span.label for span in line.spans)
             yield line
@@ -136,10 +130,8 @@ class _Generator:
         wishes = ((learned, negative), (learned, not negative), (not learned, negative), (not learned, not negative))
         return self._random_numbers.choice(next(self._groups[wish] for wish in wishes if wish in self._groups))
 
-    def _line(self, learned: bool, negative: bool, number: int) -> tuple[LabelledLine, Counter[str]]:
-        """A line, and the counts of its changes."""
+    def _line(self, learned: bool, negative: bool, number: int) -> LabelledLine:
         settings, draw = self._settings, self._random_numbers.random
-        notes: Counter[str] = Counter()
         file, template = self._template(learned, negative)
         line = fill_template(template, self._made_up, self._random_numbers, number)
         literal = template.literal
@@ -150,7 +142,6 @@ class _Generator:
             if fits and line.text.rstrip().endswith(_SENTENCE_ENDS):
                 line = joined(line, fill_template(other, self._made_up, self._random_numbers, number))
                 literal += other.literal
-                notes["joined"] += 1
         labelled = tuple(span for span in line.spans if span.label not in settings.unlabelled)
         line = replace(line, spans=labelled)
         # Each number is drawn even if unused, so that one share does not change the other draws.
@@ -162,12 +153,8 @@ class _Generator:
         small = literal == literal.lower()
         lowers_values = small and any(map(str.isalpha, literal)) and values_case < _LOWER_VALUES_SHARE
         if case > 1 - settings.upper_case_share:
-            line = upper_cased(line)
-            notes["upper_cased"] += 1
-        elif case < settings.lower_case_share or lowers_values:
-            line = lower_cased(line)
-            notes["lower_values" if small else "lower_cased"] += 1
-        return line, notes
+            return upper_cased(line)
+        return lower_cased(line) if case < settings.lower_case_share or lowers_values else line
 
 
 def _is_negative(template: Template) -> bool:

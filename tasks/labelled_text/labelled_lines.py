@@ -97,23 +97,18 @@ def _parsed_lines(path: str | Path) -> Iterator[LabelledLine | str]:
 
 def span_warnings(lines: Iterable[LabelledLine]) -> list[str]:
     """Warnings about spans that share characters, and about spans that cover no whole words."""
-    shared = spans = cut = whole = 0
+    shared = spans = cut = 0
     for line in lines:
         end = 0
         for span in sorted(line.spans, key=lambda span: span.start):
             shared += span.start < end
             end = max(end, span.end)
             spans += 1
-            if _cuts(line.text, span.start, span.end):
-                cut += 1
-                whole += not _cuts(line.text, _from_utf16(line.text, span.start), _from_utf16(line.text, span.end))
+            cut += _cuts(line.text, span.start, span.end)
     found = [f"{shared:,} spans overlap another one, and each counts for itself"] if shared else []
     if cut:
-        utf16 = f"; as UTF-16 code units {whole:,} of these would not" if whole else ""
-        found.append(
-            f"{cut:,} of {spans:,} spans begin or end at a blank or inside a word{utf16}: offsets must count Unicode "
-            "code points"
-        )
+        counted = f"{cut:,} of {spans:,} spans begin or end at a blank or inside a word"
+        found.append(f"{counted}: offsets must count Unicode code points")
     return found
 
 
@@ -121,11 +116,6 @@ def _cuts(text: str, start: int, end: int) -> bool:
     covered = text[start:end]
     inside = any(place and _INSIDE_WORD.match(text, place - 1) for place in (start, end))
     return inside or covered != covered.strip() or not covered
-
-
-def _from_utf16(text: str, offset: int) -> int:
-    """The number of characters before an offset that counts UTF-16 code units."""
-    return len(text.encode("utf-16-le")[: 2 * offset].decode("utf-16-le", errors="ignore"))
 
 
 def write_labelled(path: str | Path, lines: Iterable[LabelledLine], *, private: bool = False) -> None:
@@ -176,14 +166,10 @@ def _parsed(raw: str, number: int) -> LabelledLine:
 
 def _misplaced(span: _Span, text: str) -> str:
     """The error in the offsets of a span of a text; empty if there is none."""
-    start, end, own = span.start, span.end, span.text
-    if start >= end:
-        return f"is empty: it starts at {start} and ends at {end}"
-    if end <= len(text) and (not isinstance(own, str) or own == text[start:end]):
-        return ""
-    wrong = f"ends at {end}, after the end of the text ({len(text)} characters)"
-    if end <= len(text):
-        wrong = "has another 'text' than is at its offsets, which must count Unicode code points"
-    if own == text[_from_utf16(text, start) : _from_utf16(text, end)]:
-        wrong += "; it fits if they count UTF-16 code units"
-    return wrong
+    if span.start >= span.end:
+        return f"is empty: it starts at {span.start} and ends at {span.end}"
+    if span.end > len(text):
+        return f"ends at {span.end}, after the end of the text ({len(text)} characters)"
+    if isinstance(span.text, str) and span.text != text[span.start : span.end]:
+        return "has another 'text' than is at its offsets, which must count Unicode code points"
+    return ""

@@ -38,14 +38,6 @@ _FOUND = re.compile(
 )
 
 
-LEARNING_COUNTS = (
-    *("learned_lines", "learned_lines_repeated", "learned_lines_left_out"),
-    *("overlapping_spans", "unlabelled_values_replaced"),
-)
-"""All lines, those whose template was learned before, and those with only white space; spans that are no slot, since a
-longer one overlaps them; values without a label that became slots by their form."""
-
-
 @dataclass
 class LearnedTemplates:
     """Result of learning from a corpus."""
@@ -54,8 +46,6 @@ class LearnedTemplates:
     """Different templates, in the order of the corpus."""
     labels: set[str] = field(default_factory=set)
     """Labels of the corpus."""
-    counts: Counter[str] = field(default_factory=Counter)
-    """``LEARNING_COUNTS``."""
 
 
 def _check_label_map(label_map: Mapping[str, str], path: str | Path) -> None:
@@ -81,18 +71,12 @@ def learn_templates(path: str | Path, label_map: Mapping[str, str] | None = None
     templates: dict[str, Template] = {}
     unmapped: Counter[str] = Counter()
     for line in read_labelled(path):
-        learned.counts["learned_lines"] += 1
         labels = [span.label for span in line.spans]
         learned.labels.update(labels)
         unmapped.update(label for label in labels if label not in mapping)
-        if unmapped:
-            continue
-        if not line.text.strip():
-            learned.counts["learned_lines_left_out"] += 1
-            continue
-        template = _learn(line, mapping, learned)
-        learned.counts["learned_lines_repeated"] += str(template) in templates
-        templates.setdefault(str(template), template)
+        if not unmapped and line.text.strip():
+            template = _learn(line, mapping)
+            templates.setdefault(str(template), template)
     if unmapped:
         named = ", ".join(f"{label!r} ({count} spans)" for label, count in sorted(unmapped.items()))
         raise CorpusError(
@@ -103,18 +87,17 @@ def learn_templates(path: str | Path, label_map: Mapping[str, str] | None = None
     return learned
 
 
-def _learn(line: LabelledLine, mapping: Mapping[str, str], learned: LearnedTemplates) -> Template:
+def _learn(line: LabelledLine, mapping: Mapping[str, str]) -> Template:
     spans = _outermost(line.spans)
-    learned.counts["overlapping_spans"] += len(line.spans) - len(spans)
     starts, ends = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(line.text)]
     between = [line.text[start:end] for start, end in zip(starts, ends, strict=True)]
     originals = [line.text[span.start : span.end] for span in spans]
     repeated = [text for text, count in Counter(map(str.casefold, originals)).items() if count > 1]
-    pieces = _literal(between[0], learned)
+    pieces = _literal(between[0])
     for span, original, after in zip(spans, originals, between[1:], strict=True):
         kind, modifiers = slot_for(mapping[span.label], original, "".join(between))
         thing = repeated.index(original.casefold()) + 1 if original.casefold() in repeated else None
-        pieces += [Slot(kind, thing, modifiers), *_literal(after, learned)]
+        pieces += [Slot(kind, thing, modifiers), *_literal(after)]
     return Template(tuple(pieces))
 
 
@@ -127,7 +110,7 @@ def _outermost(spans: Iterable[LabelledSpan]) -> list[LabelledSpan]:
     return sorted(chosen, key=lambda span: span.start)
 
 
-def _literal(text: str, learned: LearnedTemplates) -> list[str | Slot]:
+def _literal(text: str) -> list[str | Slot]:
     """Text between spans; values with a recognisable form become slots."""
     pieces: list[str | Slot] = []
     position = 0
@@ -135,7 +118,6 @@ def _literal(text: str, learned: LearnedTemplates) -> list[str | Slot]:
         kind = str(match.lastgroup)
         pieces += [text[position : match.start()], Slot(_number_kind(match.group()) if kind == "NUMBER" else kind)]
         position = match.end()
-        learned.counts["unlabelled_values_replaced"] += 1
     return [piece for piece in [*pieces, text[position:]] if piece]
 
 

@@ -19,7 +19,7 @@ the taggers alone can mask any word, so there are no never-masked words.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import tee
+from itertools import tee, zip_longest
 from typing import Any, Literal
 
 from tasks.corpora.words import word_spans
@@ -40,12 +40,10 @@ class CombinedTechniques(Technique):
         self.allowed_words = _never_masked(self._parts, self._needed)
         self.is_by_line = all(part.is_by_line for part in parts)
         self.is_costly = any(part.is_costly for part in parts)
-        self._found: Counter[int] = Counter()
         # Languages that every part knows, among the parts that declare their languages.
         known = [set(part.languages) for part in parts if part.languages]
         self.languages = tuple(sorted(set.intersection(*known))) if known else ()
         self.mixes = next((part.mixes for part in parts if part.mixes), ())
-        self._agreements: Counter[int] = Counter()
 
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
         """Each line with the words that enough parts find.
@@ -53,21 +51,15 @@ class CombinedTechniques(Technique):
         The parts read one stream in step: each yields a line before any yields its next. So memory holds only the lines
         that the part with the largest batches has read ahead, for a stream of any length.
         """
-        for part in self._parts:
-            part.lines_before = self.lines_before
         streams = tee(lines, len(self._parts))
         results = [part.findings(stream) for part, stream in zip(self._parts, streams, strict=True)]
         for line, of_parts in self._in_step(results):
             found: dict[tuple[int, int], list[tuple[int, Finding]]] = {}
             for index, findings in enumerate(of_parts):
-                self._found[index] += len(findings)
                 for finding in findings:
                     found.setdefault((finding.start, finding.end), []).append((index, finding))
-            self._agreements.update(map(len, found.values()))
-            yield (
-                line,
-                [self._joined(by_parts) for _, by_parts in sorted(found.items()) if len(by_parts) >= self._needed],
-            )
+            enough = (by_parts for _, by_parts in sorted(found.items()) if len(by_parts) >= self._needed)
+            yield line, list(map(self._joined, enough))
 
     def learn(self, lines: Iterable[str]) -> None:
         """Let each part learn."""
@@ -94,21 +86,15 @@ class CombinedTechniques(Technique):
 
     def _in_step(self, results: list[Iterator[tuple[str, Any]]]) -> Iterator[tuple[str, list[Any]]]:
         """Each line with the result of each part; ``ModelError`` where a part lost or changed a line."""
-        missing = ("", None)
-        number = self.lines_before
-        while True:
-            number += 1
-            of_parts = [next(result, missing) for result in results]
-            if all(result is missing for result in of_parts):
-                return
-            line = next(result for result in of_parts if result is not missing)[0]
-            for part, result in zip(self._parts, of_parts, strict=True):
-                if result is missing or result[0] != line:
+        for number, of_parts in enumerate(zip_longest(*results, fillvalue=(None, None)), start=1):
+            lines, found = zip(*of_parts, strict=True)
+            for part, line in zip(self._parts, lines, strict=True):
+                if line is None or line != lines[0]:
                     raise ModelError(
-                        f"combination: line {number}: the part {part.name} did not give back the line that it read; "
-                        "its model or plug-in is damaged"
+                        f"combination: line {number}: the part {part.name} or an earlier one did not give back the "
+                        "line that it read; its model or plug-in is damaged"
                     )
-            yield line, [result[1] for result in of_parts]
+            yield lines[0], list(found)
 
     def _joined(self, by_parts: list[tuple[int, Finding]]) -> Finding:
         """One finding from those of several parts for one word."""
@@ -126,22 +112,6 @@ class CombinedTechniques(Technique):
         if finding.label == "MASK":
             return 2
         return 0 if self._parts[index].allowed_words is None else 1
-
-    def in_force(self) -> dict[str, Any]:
-        """The rule, the number of agreements, and each part's settings in force."""
-        return {
-            "rule": self._rule,
-            "parts_needed": self._needed,
-            "words_found_by_parts": {str(count): self._agreements[count] for count in range(1, len(self._parts) + 1)},
-            "parts": [
-                {"technique": part.name, "found_words": self._found[index], **part.in_force()}
-                for index, part in enumerate(self._parts)
-            ],
-        }
-
-    def counters(self) -> list[Counter[Any]]:
-        """The counters of words by part and of agreements, and those of the parts."""
-        return [self._found, self._agreements, *(counter for part in self._parts for counter in part.counters())]
 
     def announcements(self) -> list[str]:
         """The announcements of the parts."""

@@ -126,11 +126,8 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
         masked_words=tally.masked_words,
         masked_fraction=tally.masked_fraction,
         masked_by_class=dict(sorted(tally.labels.items())),
-        masked_by_source=dict(sorted(tally.sources.items())),
         allowed_words=None if allowed_words is None else len(allowed_words),
-        masking_seconds=round(seconds, 3),
-        words_per_second=round(tally.words / seconds),
-        **{"marker_language_bits": None, **technique.in_force()},
+        marker_language_bits=technique.marker_language_bits,
         **by_language.fields(),
     )
 

@@ -5,12 +5,9 @@ cases stay in this process: a stream, a technique that learns from the text, and
 (sending its lines to workers would take longer).
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.text_lines import is_stream, read_lines
@@ -23,18 +20,13 @@ if TYPE_CHECKING:
     from tasks.masking.mask import MaskFiles
 
 _Masked = tuple[str, list[MaskedSpan]]
-_Part = tuple[int, list[str]]
-"""Number of a part, and its lines."""
 
 
-@dataclass(frozen=True)
-class MaskedPart:
+class MaskedPart(NamedTuple):
     """Result of a worker for one part."""
 
     lines: list[_Masked]
     tally: MaskingTally
-    counters: list[Counter[Any]]
-    """Counters of the technique for this part."""
 
 
 def masked_lines(
@@ -48,33 +40,18 @@ def masked_lines(
     with_spans: bool,
 ) -> Iterator[_Masked]:
     """Masked lines as ``Technique.mask`` does; raises the errors of ``computed``."""
-    if (
-        not resources.cluster
-        or not (technique.is_by_line and technique.is_costly)
-        or any(map(is_stream, (files.input, files.output)))
-    ):
-        yield from _here(technique, iter(lines), tally, settings, with_spans)
+    style, merge = settings.markers.style, settings.markers.merge
+    parts = blocks(lines, PART_LINES) if technique.is_by_line else [lines]
+    on_cluster = resources.cluster and technique.is_by_line and technique.is_costly
+    if not on_cluster or any(map(is_stream, (files.input, files.output))):
+        for part in parts:
+            yield from technique.mask(part, style, tally, with_spans=with_spans, merge=merge)
         return
     make = partial(masker, settings, files.word_counts, resources.threads, with_spans)
-    parts = enumerate(blocks(lines, PART_LINES))
-    for part in computed(parts, make, resources, uses_model='"kind":"transformers"' in settings.model_dump_json()):
-        tally.add(part.tally)
-        for whole, counter in zip(technique.counters(), part.counters, strict=True):
-            whole.update(counter)
-        yield from part.lines
-
-
-def _here(
-    technique: Technique, lines: Iterator[str], tally: MaskingTally, settings: TechniqueSettings, with_spans: bool
-) -> Iterator[_Masked]:
-    markers = settings.markers
-    options = {"with_spans": with_spans, "merge": markers.merge}
-    if not technique.is_by_line:
-        yield from technique.mask(lines, markers.style, tally, **options)
-        return
-    for line in lines:
-        yield from technique.mask(chain([line], islice(lines, PART_LINES - 1)), markers.style, tally, **options)
-        technique.lines_before += PART_LINES
+    uses_model = '"kind":"transformers"' in settings.model_dump_json()
+    for masked in computed(enumerate(blocks(lines, PART_LINES)), make, resources, uses_model=uses_model):
+        tally.add(masked.tally)
+        yield from masked.lines
 
 
 def masker(
@@ -92,14 +69,8 @@ def masker(
     if learned_from:
         technique.learn(read_lines(learned_from))
 
-    def masked(part: _Part, advance: Advance) -> MaskedPart:
-        number, lines = part
-        technique.lines_before, tally = number * PART_LINES, MaskingTally()
-        markers = settings.markers
-        found = list(technique.mask(lines, markers.style, tally, with_spans=with_spans, merge=markers.merge))
-        counted = list(map(Counter, technique.counters()))
-        for counter in technique.counters():
-            counter.clear()
-        return MaskedPart(found, tally, counted)
+    def masked(part: tuple[int, list[str]], advance: Advance) -> MaskedPart:
+        style, merge, tally = settings.markers.style, settings.markers.merge, MaskingTally()
+        return MaskedPart(list(technique.mask(part[1], style, tally, with_spans=with_spans, merge=merge)), tally)
 
     return masked

@@ -1,7 +1,6 @@
 """Preview of a technique, word by word with reasons, for the terminal and the page of ``preview``.
 
-Of long lines the first ``LONGEST_SHOWN`` characters are shown, and the rest is counted; the technique reads the whole
-line. Control characters and direction marks are shown by their code points. So a text can neither control the terminal
+Control characters and direction marks are shown by their code points. So a text can neither control the terminal
 nor show its words in another order.
 
 The page is one HTML file, readable offline, in light and dark. It shows a word's reason on mouse-over and on keyboard
@@ -32,8 +31,6 @@ from tasks.masking.technique import (
 )
 from tasks.page_templates import page_environment
 
-LONGEST_SHOWN = 4000
-"""Longest part of a line that is shown, in characters."""
 _OWN_NUMBERS = re.compile(r"\brank [\d,]+| \(\d\.\d\d\)")
 _FOLDER = Path(__file__).parent
 
@@ -55,14 +52,11 @@ class PreviewedLine(NamedTuple):
     pieces: list[Piece]
     masked: str
     """The line as ``palimpsest mask`` would write it."""
-    characters_left_out: int
-    words_left_out: int
-    """Masked words in the part that is not shown."""
 
 
 @dataclass
 class PreviewCounts(MaskingTally):
-    """Counts over all lines, including the parts that are not shown."""
+    """Counts over all lines."""
 
     by_reason: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Masked words by class, source and reason, without the ranks and scores of single words."""
@@ -103,17 +97,9 @@ def preview_lines(
         findings = [word for word in words if isinstance(word, Finding)]
         counts.count(line, len(words), findings)
         counts.by_reason.update((word.label, word.source, kind_of_reason(word.reason)) for word in findings)
-        shown = [word for word in words if word.end <= LONGEST_SHOWN]
-        text = line[:LONGEST_SHOWN] if len(shown) == len(words) else line[: words[len(shown)].start]
-        shown_findings = [word for word in shown if isinstance(word, Finding)]
-        masked = write_markers(text, shown_findings, markers.style)
-        yield PreviewedLine(
-            number,
-            list(_pieces(text, shown, markers)),
-            visible(merge_markers(masked) if markers.merge else masked),
-            len(line) - len(text),
-            len(findings) - len(shown_findings),
-        )
+        masked = write_markers(line, findings, markers.style)
+        masked = visible(merge_markers(masked) if markers.merge else masked)
+        yield PreviewedLine(number, list(_pieces(line, words, markers)), masked)
 
 
 def _with_languages(

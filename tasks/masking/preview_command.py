@@ -73,10 +73,6 @@ def _print_line(console: "Console", line: PreviewedLine, *, all_words: bool) -> 
     console.print(text)
     if any(label != "kept" for (_, label, _), _ in rows):
         console.print(Text(f"{_INDENT}{line.masked}", style="dim"))
-    if line.characters_left_out:
-        console.print(
-            f"{_INDENT}... {line.characters_left_out:,} characters more, with {line.words_left_out:,} masked words"
-        )
     widths = [max((len(columns[place]) for columns, _ in rows), default=0) for place in range(3)]
     for columns, word in rows:
         style = _STYLES.get(columns[1], "")

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from tasks.corpora.masked_text import MARKER_PATTERN, MASK, Marker, escape
 from tasks.corpora.sidecar import MaskedSpan
@@ -52,9 +52,7 @@ class KeptWord:
     """One word that is not masked."""
 
     start: int
-    """First character, counted from 0."""
     end: int
-    """One past the last character."""
     reason: str
     """Readable reason. Never contains the word itself."""
 
@@ -75,8 +73,6 @@ class MaskingTally:
     masked_words: int = 0
     labels: Counter[str] = field(default_factory=Counter)
     """Masked words by class."""
-    sources: Counter[str] = field(default_factory=Counter)
-    """Masked words by technique, detector or rule."""
 
     def count(self, line: str, words: int, findings: Sequence[Finding]) -> None:
         """Count a line with ``words`` words, of which ``findings`` are masked."""
@@ -86,7 +82,6 @@ class MaskingTally:
         self.words += words
         self.masked_words += len(findings)
         self.labels.update(finding.label for finding in findings)
-        self.sources.update(finding.source for finding in findings)
 
     def add(self, other: "MaskingTally") -> None:
         """Add the counts of other lines."""
@@ -115,12 +110,12 @@ class Technique(ABC):
     batch), so that a text may be split. Otherwise it reads the whole text, for instance to learn from it."""
     is_costly: bool = False
     """Whether finding takes much longer than reading and writing a line, so that it pays to distribute lines."""
-    lines_before: int = 0
-    """Number of lines of the text before the next line that it reads, for messages."""
     allowed_words: frozenset[str] | None = None
     """Folded words that are never masked, for techniques that go by a list; ``None`` for the others."""
     allowed_by_language: Mapping[str, frozenset[str]] = {}
     """Folded words of each language that are never masked."""
+    marker_language_bits: float | None = None
+    """Bits for each masked word by which the markers reveal its language; ``None`` if they name none."""
 
     @abstractmethod
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
@@ -146,14 +141,6 @@ class Technique(ABC):
     def spans(self, line: str) -> list[tuple[int, int]]:
         """Start and end of each word of a line, by this technique's division into words."""
         return word_spans(line)
-
-    def in_force(self) -> dict[str, Any]:
-        """Numbers and names for the report: lists, models and settings in force, and counts of events."""
-        return {}
-
-    def counters(self) -> list[Counter[Any]]:
-        """Its counters for ``in_force``: the same each time, to be added up over the parts of a text."""
-        return []
 
     def announcements(self) -> list[str]:
         """Lines for the user before the work begins: facts about the technique that settings do not show."""

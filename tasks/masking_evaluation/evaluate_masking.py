@@ -79,13 +79,13 @@ def evaluate_masking(
 
     Raises ``ParameterError`` without a gold file, ``CorpusError`` that names all bad lines of a labelled file.
     """
-    from tasks.labelled_text.labelled_lines import span_warnings
+    from tasks.labelled_text.labelled_lines import read_labelled, span_warnings
     from tasks.masking_evaluation.evaluation import (
-        MaskingTime,
+        GoldFile,
+        TimedTechnique,
         judge_files,
         model_size,
         over_masking_of_clean_text,
-        read_gold,
         scores,
     )
     from tasks.masking_evaluation.evaluation_table import evaluation_table, write_errors
@@ -94,14 +94,13 @@ def evaluate_masking(
 
     paths, own_labels = _gold(files, settings.evaluation)
     mapping = label_mapping(own_labels, f"masking_evaluation.gold_sets.{files.gold_set}.labels")
-    gold = [read_gold(path) for path in paths]
+    gold = [GoldFile(path, list(read_labelled(path))) for path in paths]
     clock = time.perf_counter()
     technique = settings.technique.build(files.word_counts, resources.threads)
     load_seconds = time.perf_counter() - clock
-    masking_time = MaskingTime()
-    judged = judge_files(technique, gold, mapping, masking_time)
-    clean = over_masking_of_clean_text(technique, files.clean, masking_time) if files.clean else None
-    peak = peak_memory_bytes()
+    timed = TimedTechnique(technique)
+    judged = judge_files(timed, gold, mapping)
+    clean = over_masking_of_clean_text(timed, files.clean) if files.clean else None
     if files.errors:
         write_errors(files.errors, gold, judged)
     words = [files.word_counts] if files.word_counts and settings.technique.reads_word_counts else []
@@ -110,12 +109,11 @@ def evaluate_masking(
         "gold_set": files.gold_set or "+".join(file.name for file in gold),
         **scores(gold, judged, mapping, settings.evaluation),
         "clean_text": clean,
-        **masking_time.measured(),
+        "words_per_second": round(timed.words / timed.seconds) if timed.seconds else None,
         "load_seconds": round(load_seconds, 3),
-        "peak_memory_bytes": peak,
+        "peak_memory_bytes": peak_memory_bytes(),
         "model_bytes": model_size([*settings.technique.files, *words], settings.technique),
         "threads": resources.threads,
-        "in_force": technique.in_force(),
     }
     report = Report(seed=settings.evaluation.seed).measure(**measured)
     report.warnings += [*_warnings(measured), *span_warnings(line for file in gold for line in file.lines)]

@@ -12,20 +12,20 @@ The protocol (its one line is the ``signature``, stored next to each score):
 - ``ci=documents``: intervals by bootstrap over documents;
 - ``version``: of these rules.
 
-Several gold files are one gold set: their words are pooled, and each file's own scores are under ``files``.
+Several gold files are one gold set: their words are pooled.
 """
 
 import importlib.util
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tasks.corpora.text_lines import read_lines
 from tasks.corpora.words import count_words
-from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled
+from tasks.labelled_text.labelled_lines import LabelledLine
 from tasks.masking.combination import Combination
 from tasks.masking.every_tagger import EveryTagger
 from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowList
@@ -34,9 +34,8 @@ from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.masking.taggers.tagger_folder import base_of
 from tasks.masking.technique import Finding, Technique
 from tasks.masking_evaluation.judged_line import JudgedLine, judged_lines, share
-from tasks.masking_evaluation.label_classes import LabelMapping, MaskingEvaluationSettings, not_in_gold
+from tasks.masking_evaluation.label_classes import LabelMapping, MaskingEvaluationSettings
 from tasks.masking_evaluation.levels import (
-    confusion,
     document_scores,
     entity_scores,
     over_masking,
@@ -50,12 +49,6 @@ from tasks.masking_evaluation.levels import (
 SIGNATURE = (
     "masking|unit=word|gold=touched|match=every_word|runs=space|entity=folded_words+class|f=2|ci=documents|version=1"
 )
-_LEVELS_OF_A_FILE: dict[str, Callable[[Sequence[JudgedLine]], dict[str, Any]]] = {
-    "token": token_scores,
-    "span": span_scores,
-    "entity": entity_scores,
-    "document": document_scores,
-}
 _SPLITS = ("train", "valid", "validation", "dev", "development", "test")
 
 
@@ -65,63 +58,46 @@ class GoldFile:
 
     path: str
     lines: list[LabelledLine]
-    split: str | None
-    """Split of a corpus, such as ``dev``; ``None`` if unknown."""
 
     @property
     def name(self) -> str:
         """The file's name without its ending."""
         return Path(self.path).stem
 
-
-@dataclass
-class MaskingTime:
-    """Time to mask all files, without loading."""
-
-    words: int = 0
-    wall_seconds: float = 0.0
-    processor_seconds: float = 0.0
-
-    def measured(self) -> dict[str, Any]:
-        """Seconds and words per second."""
-        wall, processor = self.wall_seconds, self.processor_seconds
-        return {
-            "masking_seconds": round(wall, 4),
-            "masking_processor_seconds": round(processor, 4),
-            "words_per_second": round(self.words / wall) if wall else None,
-            "words_per_processor_second": round(self.words / processor) if processor else None,
-        }
+    @property
+    def split(self) -> str | None:
+        """The split of a corpus in the end of the name (``web_english_dev.jsonl``); ``None`` if it has none."""
+        last = self.name.lower().replace("-", "_").rpartition("_")[2]
+        return last if last in _SPLITS else None
 
 
-def read_gold(path: str) -> GoldFile:
-    """Read a labelled file; the end of its name is its split (``web_english_dev.jsonl``)."""
-    last = Path(path).stem.lower().replace("-", "_").rpartition("_")[2]
-    return GoldFile(path, list(read_labelled(path)), last if last in _SPLITS else None)
+class TimedTechnique:
+    """A technique whose time to find words is measured: all work of masking except writing the markers."""
+
+    def __init__(self, technique: Technique) -> None:
+        self._technique = technique
+        self.words, self.seconds = 0, 0.0
+
+    def find(self, texts: Sequence[str]) -> list[tuple[str, list[Finding]]]:
+        """The findings in each text."""
+        begun = time.perf_counter()
+        found = list(self._technique.findings(texts))
+        self.seconds += time.perf_counter() - begun
+        self.words += sum(map(count_words, texts))
+        return found
 
 
-def find_words(technique: Technique, texts: Sequence[str], clock: MaskingTime) -> list[tuple[str, list[Finding]]]:
-    """The findings of a technique in each text, timed: all work of masking except writing the markers."""
-    wall, processor = time.perf_counter(), time.process_time()
-    found = list(technique.findings(texts))
-    clock.wall_seconds += time.perf_counter() - wall
-    clock.processor_seconds += time.process_time() - processor
-    clock.words += sum(map(count_words, texts))
-    return found
-
-
-def judge_files(
-    technique: Technique, files: Sequence[GoldFile], mapping: LabelMapping, clock: MaskingTime
-) -> list[list[JudgedLine]]:
+def judge_files(technique: TimedTechnique, files: Sequence[GoldFile], mapping: LabelMapping) -> list[list[JudgedLine]]:
     """The judged lines of each file."""
     return [
-        list(judged_lines(file.lines, find_words(technique, [line.text for line in file.lines], clock), mapping, place))
+        list(judged_lines(file.lines, technique.find([line.text for line in file.lines]), mapping, place))
         for place, file in enumerate(files)
     ]
 
 
-def over_masking_of_clean_text(technique: Technique, path: str, clock: MaskingTime) -> dict[str, Any]:
+def over_masking_of_clean_text(technique: TimedTechnique, path: str) -> dict[str, Any]:
     """The share of words masked in a text without anything private, one sentence a line."""
-    found = find_words(technique, list(read_lines(path)), clock)
+    found = technique.find(list(read_lines(path)))
     words = sum(count_words(line) for line, _ in found)
     masked = sum(len(findings) for _, findings in found)
     return {"masked_share": share(masked, words), "lines": len(found), "words": words, "masked_words": masked}
@@ -140,14 +116,12 @@ def scores(
     annotated = {name for label in labels if mapping.is_private(label) and (name := mapping.class_of(label))}
     found = {finding.label for line in lines for finding in line.findings if finding is not None}
     out_of_scope = sorted(found - annotated - {"MASK"})
-    token = {
-        **token_scores(lines),
-        **token_intervals(lines, settings.bootstrap_samples, settings.confidence, settings.seed),
-    }
+    token = token_scores(lines)
     in_scope = token_scores(lines, out_of_scope)
     words = sum(len(line.words) for line in lines)
+    intervals = token_intervals(lines, settings.bootstrap_samples, settings.confidence, settings.seed)
     return {
-        "token": token,
+        "token": token | intervals,
         "token_in_scope": {
             **in_scope,
             "words_out_of_scope": token["masked_words"] - in_scope["masked_words"],
@@ -155,40 +129,21 @@ def scores(
         },
         "span": span_scores(lines),
         "entity": entity_scores(lines),
-        "entity_in_corpus": entity_scores(lines, whole_corpus=True),
         "document": document_scores(lines),
         "per_type": per_type(lines),
         "typed": typed_scores(lines),
-        "confusion": confusion(lines),
         "lines_without_private_words": over_masking(lines),
         "lines": len(lines),
         "words": words,
         "private_words": token["gold_words"],
         "masked_fraction": share(token["masked_words"], words),
         "spans_without_words": sum(line.spans_without_words for line in lines),
-        "labels": mapping.in_force(labels),
-        "labels_not_in_gold": not_in_gold(mapping.own, labels),
+        "labels_not_in_gold": sorted(label for label in mapping.own if label not in labels),
         "unmapped_labels": mapping.unmapped(labels),
         "ignored_spans": dict(sorted(ignored.items())),
         "confidence": settings.confidence,
         "signature": SIGNATURE,
-        "files": [_scores_of_file(file, of_file) for file, of_file in zip(files, judged, strict=True)],
-    }
-
-
-def _scores_of_file(file: GoldFile, lines: Sequence[JudgedLine]) -> dict[str, Any]:
-    from tasks.records.stage_report import content_hash
-
-    return {
-        "name": file.name,
-        "split": file.split,
-        "keyed_hash": content_hash(file.path),
-        "lines": len(lines),
-        "words": sum(len(line.words) for line in lines),
-        **{
-            level: {name: scored(lines)[name] for name in ("recall", "precision", "f2")}
-            for level, scored in _LEVELS_OF_A_FILE.items()
-        },
+        "files": [{"name": file.name, "split": file.split} for file in files],
     }
 
 

@@ -18,7 +18,6 @@ _LEVELS = (
     ("token_in_scope", "token, in scope"),
     ("span", "span"),
     ("entity", "entity"),
-    ("entity_in_corpus", "entity, whole corpus"),
     ("document", "document"),
     ("typed", "token, right class"),
 )

@@ -121,17 +121,10 @@ def judge(line: LabelledLine, findings: Sequence[Finding], mapping: LabelMapping
 
 
 def _by_word(line: LabelledLine, words: list[tuple[int, int]], findings: Sequence[Finding]) -> list[Finding | None]:
-    place = {word: index for index, word in enumerate(words)}
-    by_word: list[Finding | None] = [None] * len(words)
-    for finding in findings:
-        index = place.get((finding.start, finding.end))
-        if index is None or by_word[index] is not None:
-            raise ModelError(
-                f"line {line.number}: the technique masked characters {finding.start} to {finding.end}, which are "
-                f"{'not a word' if index is None else 'masked already'}; techniques mask whole words, each once"
-            )
-        by_word[index] = finding
-    return by_word
+    by_word = dict.fromkeys(words, None) | {(finding.start, finding.end): finding for finding in findings}
+    if len(by_word) > len(words) or len({(finding.start, finding.end) for finding in findings}) < len(findings):
+        raise ModelError(f"line {line.number}: techniques mask whole words, each once, and this one did not")
+    return list(by_word.values())
 
 
 def judged_lines(
@@ -141,11 +134,11 @@ def judged_lines(
     file: int = 0,
 ) -> Iterator[JudgedLine]:
     """Judge line by line; ``ModelError`` if the technique did not return every line in its order."""
-    if len(found) != len(gold):
-        raise ModelError(f"the technique gave back {len(found)} lines of {len(gold)}; every line must come out")
-    for line, (text, findings) in zip(gold, found, strict=True):
-        if text != line.text:
-            raise ModelError(f"line {line.number}: the technique gave back another line; lines must keep their order")
+    if [text for text, _ in found] != [line.text for line in gold]:
+        raise ModelError(
+            f"the technique gave back {len(found)} lines for {len(gold)}, or others; it must give each one"
+        )
+    for line, (_, findings) in zip(gold, found, strict=True):
         yield judge(line, findings, mapping, file)
 
 

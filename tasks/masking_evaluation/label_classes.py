@@ -11,7 +11,7 @@ matter, and the report lists it.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -125,8 +125,3 @@ def label_mapping(own: Mapping[str, str | None] | None, where: str) -> LabelMapp
     if problems:
         raise ParameterError(f"{'; '.join(problems)}; allowed: {', '.join(allowed)}, or null for words not private")
     return LabelMapping(own)
-
-
-def not_in_gold(own: Mapping[str, str | None], labels: Sequence[str] | Counter[str]) -> list[str]:
-    """Labels with a user's class that no span of the gold set has."""
-    return sorted(label for label in own if label not in labels)

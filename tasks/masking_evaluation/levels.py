@@ -1,4 +1,4 @@
-"""The four levels of the evaluation, from the single word to the whole document.
+"""The levels of the evaluation, from the single word to the whole document.
 
 One rule holds on every level. A unit of gold is *found* if every one of its words is masked. A unit of masking is
 *right* if every one of its words is private. Recall is the share of found units, precision the share of right ones. The
@@ -6,23 +6,18 @@ class plays no part in them (``typed_scores`` has it): a name masked as a place 
 
 - **token**: units are words. This is the token-level score of presidio-research (which prefers F2, as we do) and of
   the i2b2 de-identification tracks ("HIPAA token"), counted in words instead of a model's tokens.
-- **span**: units of gold are spans, those of masking are runs: masked words that only white space separates. The
-  partial rates take "any" for "every". SemEval-2013 task 9 and nervaluate require equal borders (*exact*) or some
-  overlap (*partial*). For privacy a mask may reach farther than the name but not less far, so "every word" lies between
-  the two. Borders that are too wide cost precision only if they include a word that is not private.
+- **span**: units of gold are spans, those of masking are runs: masked words that only white space separates.
+  SemEval-2013 task 9 and nervaluate require equal borders (*exact*) or some overlap (*partial*). For privacy a mask may
+  reach farther than the name but not less far, so "every word" lies between the two.
 - **entity**: units of gold are entities: spans of the same words (folded) and the same class in one document. An
   entity is found if every mention of it is: one missed mention reveals the others. This is the entity recall of Pilan
   et al. 2022 (Text Anonymization Benchmark), who take identity from annotators; here it is the same words. Units of
-  masking are runs of the same words in one document. ``entity_in_corpus`` takes the whole gold set as one document.
+  masking are runs of the same words in one document.
 - **document**: units of gold are documents with private words, those of masking are documents with masked words. A
   line is a document of its own, unless the file has ids of documents.
 
 Intervals of the token rates come from resampled documents (Efron's percentile bootstrap), since the words of one
 document are correlated: a name that is missed once is often missed again. The rates of a draw are ratios of its sums.
-
-``per_type`` is the masked share of each gold label, for any class of the markers. ``typed`` also requires the right
-class: a word counts if the class of its finding is the class of its label. A finding of class ``MASK`` (most findings
-of a list) has no class, and a label without a class requires none: the typed rates leave both out and count them.
 """
 
 from collections import Counter
@@ -33,10 +28,8 @@ from tasks.corpora.masked_text import MASK
 from tasks.masking.technique import Finding
 from tasks.masking_evaluation.judged_line import BETA, Document, JudgedLine, JudgedSpan, rates, share
 
-NOT_PRIVATE = "(not private)"
-"""Row of the confusion table for masked words outside all gold spans."""
-NOT_MASKED = "(not masked)"
-"""Column of the confusion table for private words that were missed."""
+Rates = dict[str, float | None]
+_CELLS_AT_ONCE = 2_000_000
 
 
 def _words(lines: Iterable[JudgedLine]) -> Iterator[tuple[JudgedSpan | None, Finding | None]]:
@@ -45,20 +38,10 @@ def _words(lines: Iterable[JudgedLine]) -> Iterator[tuple[JudgedSpan | None, Fin
         yield from zip(line.gold, line.findings, strict=True)
 
 
-def _level(found: Iterable[bool], right: Iterable[bool], names: str) -> dict[str, Any]:
-    """Recall, precision and F2 from whether each unit of gold is found, and each unit of masking right.
-
-    ``names``: of the numbers of gold units, found ones, masked units and right ones.
-    """
+def _level(found: Iterable[bool], right: Iterable[bool]) -> Rates:
+    """Recall, precision and F2 from whether each unit of gold is found, and each unit of masking right."""
     found, right = list(found), list(right)
-    gold_units, found_units, masked_units, right_units = names.split()
-    return {
-        **rates(sum(found), len(found), sum(right), len(right)),
-        gold_units: len(found),
-        found_units: sum(found),
-        masked_units: len(right),
-        right_units: sum(right),
-    }
+    return rates(sum(found), len(found), sum(right), len(right))
 
 
 def per_type(lines: Sequence[JudgedLine]) -> dict[str, dict[str, Any]]:
@@ -74,49 +57,23 @@ def per_type(lines: Sequence[JudgedLine]) -> dict[str, dict[str, Any]]:
             "class": classes[label],
             "token_recall": share(masked_words[label], words[label]),
             "span_recall": share(found[label], count[label]),
-            "words": words[label],
-            "masked_words": masked_words[label],
             "spans": count[label],
-            "found_spans": found[label],
         }
         for label in sorted(count)
     }
 
 
-def confusion(lines: Sequence[JudgedLine]) -> dict[str, dict[str, int]]:
-    """Words by gold label and, within it, by class of the finding."""
-    counts = Counter(
-        (span.label if span else NOT_PRIVATE, finding.label if finding else NOT_MASKED)
-        for span, finding in _words(lines)
-        if span or finding
-    )
-    table: dict[str, dict[str, int]] = {}
-    for (label, name), count in sorted(counts.items()):
-        table.setdefault(label, {})[name] = count
-    return table
+def typed_scores(lines: Sequence[JudgedLine]) -> Rates:
+    """Recall, precision and F2 over words whose finding has the class of their label.
 
-
-def typed_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
-    """Recall, precision and F2 over words with the right class, in all and for each class."""
-    # A word whose label has no class does not score the class of its finding.
+    A finding of class ``MASK`` (most findings of a list) has no class, and a label without a class requires none: both
+    are left out.
+    """
     scored = [(span, finding) for span, finding in _words(lines) if not span or span.name]
-    gold = Counter(span.name for span, _ in scored if span and span.name)
-    masked = Counter(finding.label for _, finding in scored if finding and finding.label != MASK)
-    right = Counter(finding.label for span, finding in scored if span and finding and span.name == finding.label)
-    return {
-        **rates(right.total(), gold.total(), right.total(), masked.total()),
-        "per_class": {
-            name: {
-                **rates(right[name], gold[name], right[name], masked[name]),
-                "gold_words": gold[name],
-                "masked_words": masked[name],
-                "right_words": right[name],
-            }
-            for name in sorted({*gold, *masked})
-        },
-        "gold_words_without_class": sum(span is not None and span.name is None for span, _ in _words(lines)),
-        "masked_words_without_class": sum(finding is not None and finding.label == MASK for _, finding in scored),
-    }
+    gold = sum(span is not None for span, _ in scored)
+    masked = sum(finding is not None and finding.label != MASK for _, finding in scored)
+    right = sum(bool(span and finding and span.name == finding.label) for span, finding in scored)
+    return rates(right, gold, right, masked)
 
 
 def token_scores(lines: Sequence[JudgedLine], out_of_scope: Iterable[str] = ()) -> dict[str, Any]:
@@ -135,43 +92,29 @@ def token_scores(lines: Sequence[JudgedLine], out_of_scope: Iterable[str] = ()) 
     return {**rates(both, gold, both, masked), "gold_words": gold, "masked_words": masked, "right_words": both}
 
 
-def span_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
-    """Recall over gold spans and precision over masked runs, strict ("every word") and partial ("any word")."""
-    spans = [(line, span.words) for line in lines for span in line.spans]
-    runs = [(line, run) for line in lines for run in line.masked_runs()]
-    touched = (any(line.findings[index] is not None for index in words) for line, words in spans)
-    touching = (any(line.gold[index] is not None for index in run) for line, run in runs)
-    partial = _level(touched, touching, "gold_spans partly_found_spans masked_runs partly_right_runs")
-    return {
-        **{f"partial_{name}": partial.pop(name) for name in ("recall", "precision", "f2")},
-        **partial,
-        **_level(
-            (line.all_masked(words) for line, words in spans),
-            (line.all_private(run) for line, run in runs),
-            "gold_spans found_spans masked_runs right_runs",
-        ),
-    }
+def span_scores(lines: Sequence[JudgedLine]) -> Rates:
+    """Recall over gold spans and precision over masked runs."""
+    return _level(
+        (line.all_masked(span.words) for line in lines for span in line.spans),
+        (line.all_private(run) for line in lines for run in line.masked_runs()),
+    )
 
 
-def entity_scores(lines: Sequence[JudgedLine], *, whole_corpus: bool = False) -> dict[str, Any]:
-    """Recall over entities and precision over distinct masked runs, in each document or in the whole gold
-    set."""
+def entity_scores(lines: Sequence[JudgedLine]) -> Rates:
+    """Recall over entities and precision over distinct masked runs, in each document."""
     entities: dict[Hashable, bool] = {}
     runs: dict[Hashable, bool] = {}
     for line in lines:
-        where = None if whole_corpus else line.document
         for span in line.spans:
-            key = (where, line.folded(span.words), span.name or span.label)
+            key = (line.document, line.folded(span.words), span.name or span.label)
             entities[key] = entities.get(key, True) and line.all_masked(span.words)
         for run in line.masked_runs():
-            run_key = (where, line.folded(run))
+            run_key = (line.document, line.folded(run))
             runs[run_key] = runs.get(run_key, True) and line.all_private(run)
-    names = "entities protected_entities distinct_masked_runs right_distinct_masked_runs"
-    mentions = sum(len(line.spans) for line in lines)
-    return {**_level(entities.values(), runs.values(), names), "mentions": mentions}
+    return _level(entities.values(), runs.values())
 
 
-def document_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
+def document_scores(lines: Sequence[JudgedLine]) -> Rates:
     """Recall over documents with private words and precision over documents with masked words."""
     private: dict[Document, bool] = {}
     masked: dict[Document, bool] = {}
@@ -182,9 +125,7 @@ def document_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
             private[line.document] = private.get(line.document, True) and line.all_masked(gold_words)
         if masked_words:
             masked[line.document] = masked.get(line.document, True) and line.all_private(masked_words)
-    names = "private_documents protected_documents masked_documents rightly_masked_documents"
-    documents = len({line.document for line in lines})
-    return {**_level(private.values(), masked.values(), names), "documents": documents}
+    return _level(private.values(), masked.values())
 
 
 def over_masking(lines: Sequence[JudgedLine]) -> dict[str, Any]:
@@ -193,9 +134,6 @@ def over_masking(lines: Sequence[JudgedLine]) -> dict[str, Any]:
     words = sum(len(line.words) for line in clean)
     masked = sum(finding is not None for _, finding in _words(clean))
     return {"masked_share": share(masked, words), "lines": len(clean), "words": words, "masked_words": masked}
-
-
-_CELLS_AT_ONCE = 2_000_000
 
 
 def token_intervals(lines: Sequence[JudgedLine], samples: int, confidence: float, seed: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ pretrained encoder. Words with similar use have similar embeddings, so a tagger 
 one piece of the encoder's vocabulary have an embedding.
 """
 
+import math
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -76,17 +77,15 @@ def tokens_and_labels(line: LabelledLine, class_of: Callable[[str], str | None])
     """
     tokens = tokens_of(line.text)
     labels = [OUTSIDE] * len(tokens)
-    taken = [False] * len(tokens)
     for span in sorted(line.spans, key=lambda span: (span.start - span.end, span.start)):
         name = class_of(span.label)
         if name is None:
             continue
-        first = True
+        begin = "B"
         for index, (start, end, _) in enumerate(tokens):
-            if span.start < end and start < span.end and not taken[index]:
-                labels[index] = f"{'B' if first else 'I'}-{name}"
-                taken[index] = True
-                first = False
+            if span.start < end and start < span.end and labels[index] == OUTSIDE:
+                labels[index] = f"{begin}-{name}"
+                begin = "I"
     return tokens, labels
 
 
@@ -122,20 +121,14 @@ def train_crf(
             squared=_L2,
             least_count=_LEAST_FEATURE_COUNT,
         )
-        last = iterations[-1] if iterations else {}
-        loss = float(last.get("loss", "nan"))
-        if not loss == loss or loss in (float("inf"), float("-inf")):
+        loss = float(iterations[-1].get("loss", "nan")) if iterations else math.nan
+        if not math.isfinite(loss):
             raise ModelError("the training of the CRF has no finite loss; look at the labelled text")
-        size = file.stat().st_size
         write_crf_folder(output, file, clusters, entity_types)
     return {
         "lines": len(labels),
         "tokens": sum(map(len, labels)),
         "labelled_tokens": sum(label != OUTSIDE for line_labels in labels for label in line_labels),
         "entity_types": entity_types,
-        "iterations": len(iterations),
         "loss": loss,
-        "active_features": int(last.get("active_features", 0)),
-        "model_bytes": size,
-        "clustered_words": len(clusters),
     }

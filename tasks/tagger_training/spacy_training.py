@@ -63,7 +63,7 @@ def train_spacy(
     """Train on labelled lines, write the pipeline's folder, and return the measurements.
 
     ``rehearsal``: generic sentences that a base labels itself before the training. Spans that do not fit spaCy's tokens
-    are widened to them, overlapping ones left out; both are counted. ``ModelError`` if the base cannot be loaded or the
+    are widened to them; overlapping ones are left out, and counted. ``ModelError`` if the base cannot be read or the
     loss becomes NaN, ``CorpusError`` without a labelled span, ``ParameterError`` if the output is something else.
     """
     check_tagger_folder(output, "spaCy pipeline", "meta.json")
@@ -81,16 +81,16 @@ def train_spacy(
         pipeline = spacy.blank("en")
         recogniser = pipeline.add_pipe("ner")
     known_strings = set(pipeline.vocab.strings)
-    counts = {"lines": 0, "entities": 0, "widened_spans": 0, "overlapping_spans": 0}
-    examples = []
+    examples, entities, overlapping = [], 0, 0
     for line in lines:
-        document = pipeline.make_doc(line.text)
         reference = pipeline.make_doc(line.text)
-        reference.ents = _entities(reference, line, class_of, counts)
-        examples.append(Example(document, reference))
-        counts["lines"] += 1
-    if not counts["entities"]:
+        reference.ents, left_out = _entities(reference, line, class_of)
+        examples.append(Example(pipeline.make_doc(line.text), reference))
+        entities += len(reference.ents)
+        overlapping += left_out
+    if not entities:
         raise CorpusError("the labelled text has no labelled span; a recogniser needs some to learn from")
+    measured = {"lines": len(examples), "entities": entities, "overlapping_spans": overlapping}
     wanted = round(settings.rehearsal_share * len(examples)) if settings.base else 0
     chosen = generator.sample(list(rehearsal), min(wanted, len(rehearsal)))
     with warnings.catch_warnings():
@@ -100,15 +100,14 @@ def train_spacy(
             for labelled in pipeline.pipe(chosen, batch_size=256)
             if len(labelled)
         ]
-    known = set(recogniser.labels)
-    added = sorted({entity.label_ for example in examples for entity in example.reference.ents} - known)
-    for label in added:
+    labels = {entity.label_ for example in examples for entity in example.reference.ents}
+    for label in sorted(labels - set(recogniser.labels)):
         recogniser.add_label(label)
     if settings.base:
         pipeline.resume_training()
     else:
         pipeline.initialize(lambda: examples[:1000])
-    loss, updates = _update(pipeline, examples, settings, generator)
+    loss = _update(pipeline, examples, settings, generator)
     with atomic_folder(output) as fresh:
         pipeline.meta["name"], pipeline.meta["version"] = "palimpsest", "1.0.0"
         pipeline.meta["description"] = f"trained by palimpsest on labelled text; base: {settings.base or 'none'}"
@@ -116,14 +115,7 @@ def train_spacy(
         _leave_out_words(fresh / "vocab" / "strings.json", known_strings | set(recogniser.labels))
         for path in fresh.rglob("*"):
             path.chmod(PUBLIC_FOLDER_MODE if path.is_dir() else PUBLIC_MODE)
-    return {
-        **counts,
-        "rehearsed_lines": len(chosen),
-        "entity_types": sorted(recogniser.labels),
-        "added_types": added,
-        "updates": updates,
-        "last_epoch_loss": loss,
-    }
+    return {**measured, "entity_types": sorted(recogniser.labels), "loss": loss}
 
 
 def _leave_out_words(path: Path, known: set[str]) -> None:
@@ -134,8 +126,8 @@ def _leave_out_words(path: Path, known: set[str]) -> None:
 
 def _update(
     pipeline: "Language", examples: "list[Example]", settings: SpacyTraining, generator: random.Random
-) -> tuple[float, int]:
-    """Train; return the summed loss of the last epoch and the number of updates."""
+) -> float:
+    """Train; return the summed loss of the last epoch."""
     from thinc.api import Adam
 
     optimizer = Adam(settings.learning_rate, L2=0.0, grad_clip=1.0)
@@ -153,7 +145,7 @@ def _update(
         loss = float(losses.get("ner", float("nan")))
         if not loss == loss:
             raise ModelError(f"the loss became NaN in update {updates}; lower learning_rate")
-    return loss, updates
+    return loss
 
 
 def _batches(examples: list[Any], words: int) -> Iterable[list[Any]]:
@@ -177,24 +169,17 @@ def _recogniser(pipeline: "Language", name: str) -> "EntityRecognizer":
     return pipeline.get_pipe("ner")
 
 
-def _entities(
-    reference: "Doc", line: LabelledLine, class_of: Callable[[str], str | None], counts: dict[str, int]
-) -> "list[Span]":
-    """The spans of a line as spaCy's, the longest of overlapping ones first."""
+def _entities(reference: "Doc", line: LabelledLine, class_of: Callable[[str], str | None]) -> "tuple[list[Span], int]":
+    """The spans of a line as spaCy's, the longest of overlapping ones first, and the number of those left out."""
     entities: list[Span] = []
-    taken: set[int] = set()
+    left_out = 0
     for span in sorted(line.spans, key=lambda span: (span.start - span.end, span.start)):
         label = spacy_type(span.label, class_of)
         if label is None:
             continue
-        entity = reference.char_span(span.start, span.end, label=label)
-        if entity is None:
-            entity = reference.char_span(span.start, span.end, label=label, alignment_mode="expand")
-            counts["widened_spans"] += 1
-        if entity is None or taken & set(range(entity.start, entity.end)):
-            counts["overlapping_spans"] += 1
-            continue
-        taken |= set(range(entity.start, entity.end))
-        entities.append(entity)
-    counts["entities"] += len(entities)
-    return entities
+        entity = reference.char_span(span.start, span.end, label=label, alignment_mode="expand")
+        if entity is None or any(entity.start < one.end and one.start < entity.end for one in entities):
+            left_out += 1
+        else:
+            entities.append(entity)
+    return entities, left_out

@@ -118,18 +118,15 @@ def train_word_classifier(
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     network.to(device).train()
     with plain_attention(network.body):
-        steps, loss = _train(network, encoder, learned, classes, settings, device)
-    files = {WEIGHTS_FILE: _weights_of(network)}
+        loss = _train(network, encoder, learned, classes, settings, device)
     description = {"kind": KIND, "features": VERSION, "base": settings.base, "entity_types": list(entity_types)}
-    write_tagger_folder(output, files, description)
+    write_tagger_folder(output, {WEIGHTS_FILE: _weights_of(network)}, description)
     return {
         "lines": len(learned),
         "tokens": sum(len(each.labels) for each in learned),
         "labelled_tokens": labelled,
         "entity_types": list(entity_types),
-        "steps": steps,
         "loss": loss,
-        "model_bytes": len(files[WEIGHTS_FILE]),
     }
 
 
@@ -164,8 +161,8 @@ def _train(
     classes: list[str],
     settings: WordClassifierTraining,
     device: torch.device,
-) -> tuple[int, float]:
-    """The number of steps, and the mean loss of the last tenth of them."""
+) -> float:
+    """The mean loss of the last tenth of the steps."""
     random = np.random.default_rng(settings.seed)
     plan = [batch for _ in range(settings.epochs) for batch in _batches(learned, settings.batch_pieces, random)]
     fresh = [*network.kinds.parameters(), *network.head.parameters()]
@@ -202,7 +199,7 @@ def _train(
 
     losses = Steps(optimiser, next_loss, linear(len(plan), _WARM_UP), remedy="lower learning_rate").run(len(plan))
     last = losses[-max(1, len(plan) // 10) :]
-    return len(plan), sum(last) / len(last)
+    return sum(last) / len(last)
 
 
 def _batches(learned: Sequence[_Learned], most: int, random: np.random.Generator) -> list[list[int]]:

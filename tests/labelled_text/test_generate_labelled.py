@@ -41,7 +41,6 @@ def test_parts_have_their_sizes_and_known_labels_and_a_share_of_lines_has_none(g
     assert set(labels) == set(LABEL_CLASSES)
     assert measured["spans_by_label"] == {label: labels.count(label) for label in sorted(set(labels))}
     without = sum(not line.spans for part in PARTS for line in lines[part])
-    assert without == measured["sentences_without_span"]
     # Three standard deviations of a share of 0.3 of 3,000 lines are 0.025.
     assert without / SENTENCES == pytest.approx(0.3, abs=0.026)
 

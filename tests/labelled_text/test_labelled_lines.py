@@ -43,21 +43,18 @@ def test_all_bad_lines_are_counted_and_the_first_twenty_named(read):
 
 
 @pytest.mark.parametrize(
-    ("text", "start", "end", "own", "fits_utf16"),
+    ("text", "start", "end", "own"),
     [
-        (f"{THUMBS} ask Mirela or him about it", 17, 23, "Mirela", True),
-        ("\U0001f600 Zoë rang", 3, 6, "Zoë", True),
-        (f"{THUMBS} Ada", 13, 16, "Ada", True),
-        ("Zoë rang Ada", 10, 13, "Ada", False),
-        ("ask Mirela", 4, 9, "Mirela", False),
-        ("ask Mirela", 4, 10, "mirela", False),
+        (f"{THUMBS} ask Mirela or him about it", 17, 23, "Mirela"),
+        ("Zoë rang Ada", 10, 13, "Ada"),
+        ("ask Mirela", 4, 9, "Mirela"),
+        ("ask Mirela", 4, 10, "mirela"),
     ],
 )
-def test_the_text_that_a_span_carries_must_be_at_its_offsets(read, text, start, end, own, fits_utf16):
+def test_the_text_that_a_span_carries_must_be_at_its_offsets(read, text, start, end, own):
     span = {"start": start, "end": end, "label": "PERSON", "text": own}
     with pytest.raises(CorpusError, match=r"1 bad line: line 2: span 1 (has another 'text'|ends at)") as caught:
         read(f"{GOOD}\n{json.dumps({'text': text, 'spans': [span]})}\n")
-    assert ("UTF-16" in str(caught.value)) == fits_utf16
     assert own not in str(caught.value)
     good = text.index(own) if own in text else 4
     span |= {"start": good, "end": good + len(own), "text": text[good : good + len(own)]}
@@ -66,19 +63,17 @@ def test_the_text_that_a_span_carries_must_be_at_its_offsets(read, text, start, 
 
 
 def test_spans_that_cover_no_whole_words_are_counted():
-    for text, spans, cut, as_utf16 in [
-        ("Ada left Rome", [(0, 3), (9, 13)], 0, 0),
-        ("Ada left Rome", [(0, 4), (8, 13), (5, 8)], 3, 0),
-        (f"{THUMBS} ask Mirela or him", [(17, 23)], 1, 1),
-        ("\U0001f600 Zoë rang \U0001f600 Bo came", [(3, 6), (15, 17)], 2, 2),
-        ("l'Aquila, (Bo) and Zoë's 10:30", [(2, 8), (11, 13), (19, 22), (25, 27)], 0, 0),
-        ("我们明天去北京。 철수가 왔다", [(5, 7), (9, 11)], 0, 0),
+    for text, spans, cut in [
+        ("Ada left Rome", [(0, 3), (9, 13)], 0),
+        ("Ada left Rome", [(0, 4), (8, 13), (5, 8)], 3),
+        (f"{THUMBS} ask Mirela or him", [(17, 23)], 1),
+        ("l'Aquila, (Bo) and Zoë's 10:30", [(2, 8), (11, 13), (19, 22), (25, 27)], 0),
+        ("我们明天去北京。 철수가 왔다", [(5, 7), (9, 11)], 0),
     ]:
         found = span_warnings([LabelledLine(text, tuple(LabelledSpan(*span, "X") for span in spans), 1)])
         assert len(found) == (cut > 0)
         if cut:
             assert found[0].startswith(f"{cut} of {len(spans)} spans begin or end at a blank or inside a word")
-            assert (f"as UTF-16 code units {as_utf16} of these" in found[0]) == (as_utf16 > 0)
 
 
 def test_a_bad_line_is_named_without_its_text(read):

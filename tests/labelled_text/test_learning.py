@@ -5,7 +5,7 @@ import pytest
 from tasks.errors import CorpusError, ParameterError
 from tasks.labelled_text.filling import fill_template
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, write_labelled
-from tasks.labelled_text.learning import LEARNING_COUNTS, learn_templates
+from tasks.labelled_text.learning import learn_templates
 from tasks.labelled_text.slots import SLOT_LABELS
 from tasks.labelled_text.template import read_templates, write_templates
 from tasks.made_up.made_up import MadeUp
@@ -64,7 +64,6 @@ def test_private_values_that_nobody_labelled_are_replaced_by_their_form(learn):
         "RT {USER_NAME}: mail {EMAIL_ADDRESS} or see {URL} and {URL} call {PHONE_NUMBER} or {ACCOUNT_NUMBER}, "
         "from {IP_ADDRESS}, card {CREDIT_CARD}, on 12/16/2001 10:15:00, $1,234,567 for 7 of 2024 {{x}}"
     )
-    assert learned.counts["unlabelled_values_replaced"] == 8
 
 
 def test_equal_values_of_a_line_become_one_thing(learn):
@@ -78,7 +77,6 @@ def test_equal_values_of_a_line_become_one_thing(learn):
 def test_of_overlapping_spans_the_longest_becomes_the_slot(learn):
     learned = learn(labelled("at Ada & Sons", ("Ada", "PER"), ("Ada & Sons", "ORG")))
     assert [slot.kind for slot in learned.templates[0].slots] == ["ORGANISATION"]
-    assert learned.counts["overlapping_spans"] == 1
     touching = LabelledLine("#AdaLovelace", (LabelledSpan(1, 4, "PER"), LabelledSpan(4, 12, "PER")), 1)
     assert len(learn(touching).templates[0].slots) == 2
 
@@ -95,8 +93,7 @@ def test_unmapped_labels_are_all_named(learn):
 
 def test_every_line_is_a_template_a_repetition_or_left_out(learn):
     lines = [labelled("Hi Joe", ("Joe", "PER")), labelled("Hi Michael", ("Michael", "PER")), LabelledLine(" ", (), 1)]
-    learned = learn(*lines)
-    assert (len(learned.templates), [learned.counts[name] for name in LEARNING_COUNTS]) == (1, [3, 1, 1, 0, 0])
+    assert len(learn(*lines).templates) == 1
 
 
 def test_written_templates_are_private_and_read_back(learn, tmp_path):

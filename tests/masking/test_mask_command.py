@@ -61,9 +61,7 @@ def test_entity_tagger(folder, capsys):
     masked, document = mask(text, "entity_tagger", "--set", "markers.style=class")
     assert masked == "[PERSON] [PERSON] lives in [LOCATION].\nI like tea.\n"
     assert Path("kept").read_text() == ""
-    measured = document["measured"]
-    assert (measured["entity_types"]["GPE"], measured["entities"]["PERSON"]) == ("LOCATION", 1)
-    assert measured["allowed_words"] is None
+    assert document["measured"]["allowed_words"] is None
     # The entity types in force are printed first.
     first = capsys.readouterr().err.splitlines()[0]
     assert "FAC, GPE, LOC -> LOCATION" in first
@@ -108,7 +106,6 @@ def test_a_combination_from_params_and_from_options(folder):
         ["allowed_words", "kind", "markers", "path", "vocabulary_size"],
         ["kind", "labels", "markers", "spelled_numbers", "tagger"],
     ]
-    assert report["measured"]["parts"][1]["entity_types"]["GPE"] == "LOCATION"
     assert "words.txt" in report["inputs"]
     options += ["--set", "rule=union", "--set", "markers.style=mask"]
     masked, _ = mask("Angela Merkel lives in Berlin.\n", "both", *options)

@@ -6,8 +6,6 @@ from html.parser import HTMLParser
 import pytest
 
 from tasks.cli import main
-from tasks.corpora.words import words_of
-from tasks.masking import preview as preview_module
 from tasks.masking.lists.allowed_words import AllowedWords
 from tasks.masking.preview import PreviewCounts, kind_of_reason, preview_lines, visible, why
 from tasks.masking.settings import Markers
@@ -122,18 +120,6 @@ def test_pieces_make_up_the_line_and_hidden_characters_are_shown_by_their_code_p
     assert (counts.lines, counts.words, counts.masked_words, counts.masked_lines) == (1, 4, 3, 1)
     reason = "list", "not on the allow list of 1 words"
     assert counts.by_reason == {("MASK", *reason): 2, ("NUMBER", *reason): 1}
-
-
-@pytest.mark.parametrize(
-    ("text", "shown", "characters", "words"),
-    [("Tom met Ann met Tom", "Tom met ", 11, 2), ("Tom, met", "Tom, met", 0, 0), ("." * 20, "." * 8, 12, 0)],
-)
-def test_the_end_of_a_long_line_is_counted(monkeypatch, text, shown, characters, words):
-    monkeypatch.setattr(preview_module, "LONGEST_SHOWN", 8)
-    line, counts = previewed(text)
-    assert "".join(piece.text for piece in line.pieces) == shown
-    assert (line.characters_left_out, line.words_left_out) == (characters, words)
-    assert counts.words == len(words_of(text))
 
 
 def test_reasons_of_one_kind_are_counted_together_and_scores_shown_once():

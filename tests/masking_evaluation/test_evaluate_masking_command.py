@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tasks.cli import main
-from tasks.records.stage_report import content_hash
 
 KEPT = "we went to the and with role of my is"
 GOLD = [
@@ -60,9 +59,7 @@ def test_all_levels_counted_by_hand(evaluate, gold):
     assert (found["lines"], found["words"], found["private_words"]) == (4, 19, 5)
     assert found["masked_fraction"] == 7 / 19
     assert found["unmapped_labels"] == {"nickname": 1}
-    assert found["labels"] == {"AGE": "NUMBER", "LOC": "LOCATION", "PER": "PERSON"}
     assert found["files"][0]["split"] == "dev"
-    assert found["files"][0]["keyed_hash"] == content_hash(gold)
     assert found["clean_text"] is None
     assert found["words_per_second"] > 0
     assert found["model_bytes"] == len(KEPT)
@@ -73,11 +70,11 @@ def test_several_files_are_pooled_and_documents_are_known_by_id(evaluate, gold, 
     second = gold_file(tmp_path / "second.jsonl", [("Ann is my Bob", [(0, 3, "PER"), (10, 13, "PER")])])
     found, _ = evaluate("--gold", gold, "--gold", second, "--report", "-")
     assert (found["token"]["gold_words"], found["token"]["right_words"]) == (7, 6)
-    assert [(file["name"], file["token"]["recall"]) for file in found["files"]] == [("mail_dev", 0.8), ("second", 1.0)]
-    assert found["document"]["documents"] == 5
+    assert [file["name"] for file in found["files"]] == ["mail_dev", "second"]
+    assert found["document"]["recall"] == 3 / 4
     one = gold_file(tmp_path / "one.jsonl", GOLD, document="letter 1")
     found, _ = evaluate("--gold", one, "--report", "-")
-    assert (found["document"]["documents"], found["document"]["recall"]) == (1, 0.0)
+    assert found["document"]["recall"] == 0.0
     assert found["token"]["f2_ci"] is None
 
 

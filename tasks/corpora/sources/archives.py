@@ -7,18 +7,16 @@ devices are not unpacked. Archives in an archive stay packed: a folder's reader 
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Sequence
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import IO
 
 from tasks.corpora.limits import LARGEST_RATIO, LONGEST_LINE
 from tasks.corpora.sources.compressed_lines import damaged, decompressed
 from tasks.corpora.text_lines import refuse_long
 from tasks.errors import CorpusError
 
-_CHUNK = 1 << 20
 _MOST_FILES = 100_000
 
 
@@ -39,33 +37,28 @@ def unpack(path: Path, folder: Path) -> None:
 
     Raises ``CorpusError`` if it is damaged, protected, leads out of the folder, or is too large unpacked.
     """
-    left = LARGEST_RATIO * path.stat().st_size + LONGEST_LINE
     try:
         with open(path, "rb") as head:
             is_zip = head.read(2) == b"PK"
         if is_zip:
             refuse_zip_bomb(path, str(path))
-            members = _zip_members(path)
+            with zipfile.ZipFile(path) as archive:
+                members = [one for one in archive.infolist() if not (one.is_dir() or one.external_attr >> 28 == 0o12)]
+                if any(one.flag_bits & 1 for one in members):
+                    raise CorpusError(f"{str(path)!r} is protected by a password; unpack it, and give its files")
+                _check_names(path, [one.filename for one in members])
+                archive.extractall(folder, members)
         elif _is_tar(path):
-            members = _tar_members(path)
+            with tarfile.open(path, "r:") as tar:
+                files = [one for one in tar if one.isreg()]
+                _check_names(path, [one.name for one in files])
+                # Python before 3.11.4 has no filter; names and kinds of members are checked here anyway.
+                tar.extraction_filter = getattr(tarfile, "data_filter", None)
+                tar.extractall(folder, files)
         else:
             _decompress(path, folder)
-            return
-        for number, (name, stream) in enumerate(members):
-            target = folder / _inside(path, name)
-            if number >= _MOST_FILES:
-                raise CorpusError(f"{str(path)!r} holds more than {_MOST_FILES:,} files; unpack and divide it")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with open(target, "xb") as written:
-                while chunk := stream.read(_CHUNK):
-                    left -= len(chunk)
-                    if left < 0:
-                        raise _too_large(str(path))
-                    written.write(chunk)
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, LZMAError, EOFError, NotImplementedError) as error:
         raise CorpusError(f"{str(path)!r} is damaged ({type(error).__name__}); copy it again, or unpack it") from None
-    except (FileExistsError, NotADirectoryError):
-        raise CorpusError(f"{str(path)!r} holds a file twice; unpack it, and give its files") from None
 
 
 def refuse_zip_bomb(path: Path, name: str) -> None:
@@ -83,22 +76,15 @@ def _too_large(name: str) -> CorpusError:
     return CorpusError(f"{name!r} unpacks to more than {LARGEST_RATIO} times its size; if it is text, unpack it")
 
 
-def _inside(path: Path, name: str) -> PurePosixPath:
-    inside = PurePosixPath(name.replace("\\", "/"))
-    if inside.is_absolute() or ".." in inside.parts or ":" in (inside.parts or ("",))[0]:
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    """Raise ``CorpusError`` for a name that leads out of the folder or occurs twice, or too many names."""
+    places = [PurePosixPath(name.replace("\\", "/")) for name in names]
+    if any(one.is_absolute() or ".." in one.parts or ":" in (one.parts or ("",))[0] for one in places):
         raise CorpusError(f"{str(path)!r} holds a file whose place is outside of it; make the archive again")
-    return inside
-
-
-def _zip_members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
-            if member.flag_bits & 1:
-                raise CorpusError(f"{str(path)!r} is protected by a password; unpack it, and give its files")
-            is_link = member.external_attr >> 28 == 0o12
-            if not member.is_dir() and not is_link:
-                with archive.open(member) as stream:
-                    yield member.filename, stream
+    if len(set(places)) < len(places) or set(places) & {one for place in places for one in place.parents}:
+        raise CorpusError(f"{str(path)!r} holds a file twice; unpack it, and give its files")
+    if len(places) > _MOST_FILES:
+        raise CorpusError(f"{str(path)!r} holds more than {_MOST_FILES:,} files; unpack and divide it")
 
 
 def _is_tar(path: Path) -> bool:
@@ -108,14 +94,6 @@ def _is_tar(path: Path) -> bool:
     except (tarfile.TarError, EOFError, ValueError):
         return False
     return True
-
-
-def _tar_members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    with tarfile.open(path, "r:") as archive:
-        for member in archive:
-            stream = archive.extractfile(member) if member.isreg() else None
-            if stream is not None:
-                yield member.name, stream
 
 
 def _decompress(path: Path, folder: Path) -> None:

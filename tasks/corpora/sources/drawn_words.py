@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 _SWITCH_RATE = 0.16
 """Rate in Miami's mixed lines: 0.156 a pair of words."""
+_WORDS, _SHORTEST, _LONGEST = 20_000, 2, 8
+"""Most frequent words from which rows are drawn, and words of a row."""
+_EXPONENT = 0.7
+"""Exponent of a word's frequency in the draw: 1 as in text, 0 uniform."""
 
 
 class DrawnWordsCorpus(CorpusSettings):
@@ -32,14 +36,6 @@ class DrawnWordsCorpus(CorpusSettings):
     """The file that pins the package's version."""
     rows: int = Field(default=50_000, ge=1)
     """Number of rows, before cleaning."""
-    words: int = Field(default=20_000, ge=10)
-    """Number of the most frequent words from which rows are drawn."""
-    shortest: int = Field(default=2, ge=1)
-    """Number of words of the shortest row."""
-    longest: int = Field(default=8, ge=1)
-    """Number of words of the longest row."""
-    exponent: float = Field(default=0.7, ge=0, le=1)
-    """Exponent of a word's frequency in the draw: 1 as in text, 0 uniform."""
     languages: list[str] = Field(default=["en"], min_length=1)
     """Languages of the words; a row begins with one of them, drawn evenly."""
     switches: Literal["never", "once", "often"] = "never"
@@ -49,9 +45,7 @@ class DrawnWordsCorpus(CorpusSettings):
     """Seed of the rows."""
 
     @model_validator(mode="after")
-    def _limits_in_order(self) -> Self:
-        if self.shortest > self.longest:
-            raise ValueError(f"shortest ({self.shortest!r}) is above longest ({self.longest!r})")
+    def _languages_have_lists(self) -> Self:
         if self.switches != "never" and len(self.languages) < 2:
             raise ValueError(f"switches is {self.switches!r} and there is one language; give more languages, or never")
         others = set(self.languages) - {"en"}  # whose list is there; to look for others takes a quarter of a second
@@ -70,7 +64,7 @@ class DrawnWordsCorpus(CorpusSettings):
         lists = self._lists
         generator = np.random.default_rng(self.seed)
         for _ in range(self.rows):
-            length = int(generator.integers(self.shortest, self.longest, endpoint=True))
+            length = int(generator.integers(_SHORTEST, _LONGEST, endpoint=True))
             positions = generator.random(length)
             row = []
             for at, position in zip(self._languages_of(length, generator), positions.tolist(), strict=True):
@@ -88,8 +82,8 @@ class DrawnWordsCorpus(CorpusSettings):
         import numpy as np
 
         frequencies = published_frequencies([language])
-        words = sorted(frequencies, key=lambda word: (-frequencies[word], word))[: self.words]
-        weights = np.array([frequencies[word] for word in words]) ** self.exponent
+        words = sorted(frequencies, key=lambda word: (-frequencies[word], word))[:_WORDS]
+        weights = np.array([frequencies[word] for word in words]) ** _EXPONENT
         return words, np.cumsum(weights / weights.sum())
 
     def _languages_of(self, length: int, generator: "np.random.Generator") -> list[int]:

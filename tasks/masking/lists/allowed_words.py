@@ -7,10 +7,10 @@ a masked word by its shape alone.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, get_args
+from typing import get_args
 
 from tasks.corpora.masked_text import MARKER_PATTERN, MASK
 from tasks.corpora.plain_text import plain
@@ -60,12 +60,11 @@ class AllowedWords(Technique):
         allowed_words: Iterable[str],
         name: str,
         reason: Callable[[str], str] | None = None,
-        in_force: Mapping[str, Any] | None = None,
     ) -> None:
         """``allowed_words``: the words as written; folded here. ``name``: the technique's name in the sidecar.
-        ``reason``: why a folded word is masked or unmasked. ``in_force``: numbers and names for the report."""
+        ``reason``: why a folded word is masked or unmasked."""
         self.allowed_words = frozenset(map(fold, allowed_words))
-        self.name, self._in_force = name, dict(in_force or {})
+        self.name = name
         self._reason = reason or self._by_list
         self.unusable_lines: list[str] = []
         """A warning about lines of a user's list that match no word."""
@@ -78,10 +77,6 @@ class AllowedWords(Technique):
     def _by_list(self, folded_word: str) -> str:
         on_list = "on" if folded_word in self.allowed_words else "not on"
         return f"{on_list} the allow list of {len(self.allowed_words):,} words"
-
-    def in_force(self) -> dict[str, Any]:
-        """Numbers and names of the list."""
-        return self._in_force
 
     def announcements(self) -> list[str]:
         """The warning about lines of a user's list."""
@@ -157,8 +152,6 @@ class AllowedWords(Technique):
             words, findings = self._judged(chunk)
             tally.words += times * words
             tally.masked_words += times * len(findings)
-            if findings:
-                tally.sources[self.name] += times * len(findings)
             for label, count in Counter(finding.label for finding in findings).items():
                 tally.labels[label] += times * count
         seen.clear()

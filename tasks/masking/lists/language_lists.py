@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice, tee
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -113,7 +113,7 @@ class WordsByLanguage(Technique):
         switching = settings.lists if settings.keep_switch_points else ()
         self._at_switches = {language: self._frequent(language, None) for language in switching}
         self._tells = settings.tell_languages
-        self._marker_language_bits, self._marked_words = 0.0, 0
+        self._bits, self._marked_words = 0.0, 0
         self._model: WordLanguages | None = None
 
     def learn(self, lines: Iterable[str]) -> None:
@@ -146,7 +146,7 @@ class WordsByLanguage(Technique):
                 known = finding.language in self.mixes
                 number = self.mixes.index(finding.language) if known else int(by_company.argmax())
                 self._marked_words += 1
-                self._marker_language_bits -= math.log2(max(float(by_company[number]), _LEAST))
+                self._bits -= math.log2(max(float(by_company[number]), _LEAST))
                 told.append((place, replace(finding, language=self.mixes[number])))
             yield line, words, told
 
@@ -159,12 +159,10 @@ class WordsByLanguage(Technique):
             position += len(word)
         return found
 
-    def in_force(self) -> dict[str, Any]:
-        """The number of words of each list (``None``: all words), and the bits that markers reveal."""
-        return {
-            "list_words": {code: None if words is None else len(words) for code, words in self._lists.items()},
-            "marker_language_bits": self._marker_language_bits / self._marked_words if self._marked_words else None,
-        }
+    @property
+    def marker_language_bits(self) -> float | None:  # type: ignore[override]
+        """The mean surprisal of the language of a masked word, in bits."""
+        return self._bits / self._marked_words if self._marked_words else None
 
     @cached_property
     def _names(self) -> frozenset[str]:

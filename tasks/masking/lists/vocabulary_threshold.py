@@ -52,12 +52,12 @@ class VocabularyThreshold(TechniqueSettings):
         if self.path is not None:
             entries = dict.fromkeys(fold(line.strip()) for line in read_lines(self.path, "word list"))
             words = _not_empty([entry for entry in entries if entry], self.path)
-            source, where = "vocabulary in order of frequency", self.path
+            where = self.path
         elif word_counts is not None:
             words = _not_empty(_by_frequency(read_word_counts(word_counts)), word_counts)
-            source, where = "word counts", str(word_counts)
+            where = str(word_counts)
         else:
-            source = where = f"published frequencies of wordfreq {version('wordfreq')}"
+            where = f"published frequencies of wordfreq {version('wordfreq')}"
             words = _by_frequency(published_frequencies().items())
         words = words[: self.vocabulary_size]
         if self.allowed_words > len(words):
@@ -73,9 +73,7 @@ class VocabularyThreshold(TechniqueSettings):
             rank = ranks[folded_word]
             return f"rank {rank:,} of the vocabulary; the first {len(technique.allowed_words):,} stay unmasked"
 
-        numbers = {"vocabulary_words": len(words), "vocabulary_size_asked": self.vocabulary_size}
-        in_force = numbers | {"vocabulary_source": source}
-        technique = AllowedWords(words[: self.allowed_words], self.kind, reason, in_force)
+        technique = AllowedWords(words[: self.allowed_words], self.kind, reason)
         technique.languages = ("en",) if self.path is word_counts is None else ()
         return technique
 

@@ -12,51 +12,27 @@ from tasks.errors import ModelError, ParameterError
 from tasks.masking.settings import GLINER_TYPES
 from tasks.spelling import nearest
 
+_TYPES_OF_CLASS = {
+    "PERSON": "PERSON PER TITLE private_person",
+    "LOCATION": "FAC GPE LOC LOCATION STREET_ADDRESS ZIP_CODE CA_POSTAL_CODE UK_POSTCODE private_address",
+    "ORGANISATION": "ORG ORGANIZATION ORGANISATION",
+    "DATE": "DATE TIME DATE_TIME private_date",
+    "NUMBER": "CARDINAL AGE",
+    "MONEY": "MONEY",
+    "CONTACT": "PHONE_NUMBER EMAIL_ADDRESS URL USER_NAME private_email private_phone private_url",
+    "IDENTIFIER": """ABA_ROUTING_NUMBER AU_ABN AU_ACN AU_MEDICARE AU_TFN CA_SIN CREDIT_CARD CRYPTO IBAN_CODE
+        IN_AADHAAR IP_ADDRESS MAC_ADDRESS MEDICAL_LICENSE NG_NIN PH_UMID SG_NRIC_FIN UK_DRIVING_LICENCE UK_NHS UK_NINO
+        UK_PASSPORT US_BANK_NUMBER US_DRIVER_LICENSE US_ITIN US_MBI US_NPI US_PASSPORT US_SSN UUID ZA_ID_NUMBER
+        account_number secret""",
+    "GROUP": "NORP NRP",
+    "WORK": "WORK_OF_ART LAW",
+    "MISCELLANEOUS": "PRODUCT EVENT MISC",
+}
 ENTITY_CLASSES: Mapping[str, str | None] = {
     # Taggers of 'palimpsest train-tagger' have the classes themselves as types.
     **{name: name for name in CLASSES if name != MASK},
-    "PERSON": "PERSON",
-    "PER": "PERSON",
-    "NORP": "GROUP",
-    "FAC": "LOCATION",
-    "GPE": "LOCATION",
-    "LOC": "LOCATION",
-    "LOCATION": "LOCATION",
-    "ORG": "ORGANISATION",
-    "ORGANIZATION": "ORGANISATION",
-    "ORGANISATION": "ORGANISATION",
-    "PRODUCT": "MISCELLANEOUS",
-    "EVENT": "MISCELLANEOUS",
-    "MISC": "MISCELLANEOUS",
-    "WORK_OF_ART": "WORK",
-    "LAW": "WORK",
-    "DATE": "DATE",
-    "TIME": "DATE",
-    "CARDINAL": "NUMBER",
-    "MONEY": "MONEY",
-    "LANGUAGE": None,
-    "ORDINAL": None,
-    "PERCENT": None,
-    "QUANTITY": None,
-    "TITLE": "PERSON",
-    **dict.fromkeys(("STREET_ADDRESS", "ZIP_CODE", "CA_POSTAL_CODE", "UK_POSTCODE"), "LOCATION"),
-    "NRP": "GROUP",
-    "DATE_TIME": "DATE",
-    "AGE": "NUMBER",
-    **dict.fromkeys(("PHONE_NUMBER", "EMAIL_ADDRESS", "URL", "USER_NAME"), "CONTACT"),
-    **dict.fromkeys(
-        (
-            "ABA_ROUTING_NUMBER AU_ABN AU_ACN AU_MEDICARE AU_TFN CA_SIN CREDIT_CARD CRYPTO IBAN_CODE IN_AADHAAR "
-            "IP_ADDRESS MAC_ADDRESS MEDICAL_LICENSE NG_NIN PH_UMID SG_NRIC_FIN UK_DRIVING_LICENCE UK_NHS UK_NINO "
-            "UK_PASSPORT US_BANK_NUMBER US_DRIVER_LICENSE US_ITIN US_MBI US_NPI US_PASSPORT US_SSN UUID ZA_ID_NUMBER"
-        ).split(),
-        "IDENTIFIER",
-    ),
-    "private_person": "PERSON",
-    "private_address": "LOCATION",
-    **dict.fromkeys(("private_email", "private_phone", "private_url"), "CONTACT"),
-    "private_date": "DATE",
-    **dict.fromkeys(("account_number", "secret"), "IDENTIFIER"),
+    **{entity_type: name for name, types in _TYPES_OF_CLASS.items() for entity_type in types.split()},
+    **dict.fromkeys(("LANGUAGE", "ORDINAL", "PERCENT", "QUANTITY")),
     **GLINER_TYPES,
 }
 """The mapping that ships with palimpsest."""
@@ -78,18 +54,15 @@ def classes_in_force(
             f"type; set labels: in params.yaml to a class for each of {', '.join(entity_types)} "
             f"({', '.join(CLASSES)}, or null to keep such words)"
         )
-    problems = []
     for entity_type, name in (labels or {}).items():
         if name is not None and name not in CLASSES:
-            problems.append(
+            raise ParameterError(
                 f"labels.{entity_type}: {name!r} is no class{nearest(name, CLASSES)}; "
                 f"allowed: {', '.join(CLASSES)}, null"
             )
         if entity_type not in entity_types:
-            problems.append(
+            raise ParameterError(
                 f"labels.{entity_type}: the model {model!r} has no such type{nearest(entity_type, entity_types)}; "
                 f"it has: {', '.join(entity_types)}"
             )
-    if problems:
-        raise ParameterError("; ".join(problems))
     return {entity_type: mapping[entity_type] for entity_type in entity_types}

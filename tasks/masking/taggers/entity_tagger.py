@@ -3,17 +3,14 @@
 A word that an entity touches is masked whole. An entity of several words gives one marker per word, as in the paper,
 which masks tokens. Numbers and times in words that identify nobody stay unmasked by default
 (``tasks.masking.taggers.spelled_numbers``).
-
-A tagger must return every line that it reads, with spans inside the line and of declared types. Anything else is an
-error that names the line, since to continue would leave private words unmasked.
 """
 
 from bisect import bisect_left, bisect_right
-from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, ClassVar, Literal
+from itertools import tee
+from typing import ClassVar, Literal
 
 from tasks.corpora.plain_text import plain_view
 from tasks.corpora.words import word_spans
@@ -44,7 +41,6 @@ def load_tagger(settings: TaggerSettings, threads: int) -> Tagger:
 
 
 _MAY_BE_HARMLESS = ("NUMBER", "DATE")
-_SELDOM = ("entities_without_word", "overlapping_entities", "spelled_numbers_unmasked")
 
 
 class EntityTagger(TechniqueSettings):
@@ -80,8 +76,6 @@ class TaggedEntities(Technique):
         self._tagger, self._spelled_numbers = tagger, spelled_numbers
         self._classes = classes_in_force(tagger.entity_types, labels, tagger.name)
         self._masked = {name: label for name, label in self._classes.items() if label is not None}
-        self._entities: Counter[str] = Counter()
-        self._seldom: Counter[str] = Counter()
 
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
         """Each line with the words in entities of masked types; a word's longest entity gives its class."""
@@ -108,38 +102,17 @@ class TaggedEntities(Technique):
             yield line, explained
 
     def _tagged(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
-        """Each line with its entities, found in its plain characters, with labels and offsets checked.
+        """Each line with its entities, found in its plain characters.
 
         No-break spaces, styled letters and zero-width characters would hide a word from patterns and models.
         """
-        read = 0
-        waiting: deque[tuple[str, str, list[int] | None]] = deque()
-
-        def counted() -> Iterator[str]:
-            nonlocal read
-            for line in lines:
-                read += 1
-                view, places = plain_view(line)
-                waiting.append((line, view, places))
-                yield view
-
-        returned = 0
-        for returned, (view, spans) in enumerate(self._tagger.tag(counted()), start=1):
-            line, places = view, None
-            while waiting:
-                line, asked, places = waiting.popleft()
-                if asked == view:
-                    break
-            if spans:
-                self._check(view, spans, self.lines_before + returned)
-                self._entities.update(span.label for span in spans)
+        lines, read = tee(lines)
+        views, asked = tee(map(plain_view, read))
+        tagged = self._tagger.tag(view for view, _ in asked)
+        for line, (_, places), (_, spans) in zip(lines, views, tagged, strict=True):
             if places is not None:
                 spans = [replace(span, start=places[span.start], end=places[span.end - 1] + 1) for span in spans]
             yield line, spans
-        if read != returned:
-            raise ModelError(
-                f"{self.name}: the tagger gave {returned} of {read} lines back; the model or its plug-in is damaged"
-            )
 
     def _of_words(
         self, line: str, words: list[tuple[int, int]], spans: list[EntitySpan], kept: dict[int, str] | None = None
@@ -148,17 +121,16 @@ class TaggedEntities(Technique):
         starts, ends = [start for start, _ in words], [end for _, end in words]
         entities: dict[int, EntitySpan] = {}
         for span in sorted(spans, key=lambda span: (span.start - span.end, span.start)):
+            if span.label not in self._classes:
+                raise ModelError(f"{self.name}: the model tags {span.label!r}, which it does not declare; take another")
             label = self._classes[span.label]
             touched = range(bisect_right(ends, span.start), bisect_left(starts, span.end))
             reason = ""
             if label is None:
                 reason = "a type that stays unmasked"
             elif self._spelled_numbers == "keep" and label in _MAY_BE_HARMLESS and is_harmless(line, words, touched):
-                self._seldom["spelled_numbers_unmasked"] += 1
                 reason = "unmasked: a number or time in words"
             else:
-                self._seldom["entities_without_word"] += not touched
-                self._seldom["overlapping_entities"] += any(index in entities for index in touched)
                 for index in touched:
                     entities.setdefault(index, span)
             if reason and kept is not None:
@@ -172,31 +144,6 @@ class TaggedEntities(Technique):
 
     def _who(self, span: EntitySpan) -> str:
         return f"{span.label} by {span.source or self.name}"
-
-    def _check(self, line: str, spans: list[EntitySpan], number: int) -> None:
-        for span in spans:
-            if not 0 <= span.start < span.end <= len(line):
-                raise ModelError(
-                    f"{self._tagger.name}: line {number}: the tagger returned a span from {span.start} to {span.end}, "
-                    f"outside the line's {len(line)} characters; the model or its tokenizer is damaged"
-                )
-            if span.label not in self._classes:
-                raise ModelError(
-                    f"{self._tagger.name}: line {number}: the tagger returned the type {span.label!r}, which is not "
-                    f"among those it declares: {', '.join(self._classes)}"
-                )
-
-    def in_force(self) -> dict[str, Any]:
-        """Entity types and their classes, and the number of entities of each type."""
-        return {
-            "entity_types": self._classes,
-            "entities": {name: self._entities[name] for name in self._classes},
-            **{name: self._seldom[name] for name in _SELDOM},
-        }
-
-    def counters(self) -> list[Counter[Any]]:
-        """The counters of entities by type and of rare events."""
-        return [self._entities, self._seldom]
 
     def announcements(self) -> list[str]:
         """One line with the masked entity types, class by class, and the unmasked types."""

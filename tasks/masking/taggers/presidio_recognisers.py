@@ -37,7 +37,7 @@ _COUNTRY_RECOGNISERS = (
 a checksum or a form of their own. Left out are recognisers that match ordinary words, since presidio's patterns ignore
 case: ``IN_PAN`` takes *government*, ``NG_VEHICLE_REGISTRATION`` *the 100th*, ``UK_VEHICLE_REGISTRATION`` *the 90s*."""
 
-FEWEST_PHONE_DIGITS = 7
+_FEWEST_PHONE_DIGITS = 7
 _DIGITS_OF_A_CARD = r"(?<![\w\-])\d{12,19}(?![\w\-])"
 TIME_STAMP = re.compile(r"1(?:\d{12}|\d{15}|\d{18})")
 """Milli-, micro- or nanoseconds since 1970; cards of so many digits begin otherwise."""
@@ -114,14 +114,9 @@ def _phone_recogniser() -> "EntityRecognizer":
             self, text: str, entities: list[str], nlp_artifacts: "NlpArtifacts | None" = None
         ) -> "list[RecognizerResult]":
             found = super().analyze(text, entities, nlp_artifacts)  # type: ignore[arg-type]  # None is its default
-            return [result for result in found if digits(text[result.start : result.end]) >= FEWEST_PHONE_DIGITS]
+            return [one for one in found if sum(map(str.isdecimal, text[one.start : one.end])) >= _FEWEST_PHONE_DIGITS]
 
     return LongPhoneRecogniser(name="PhoneRecognizer")
-
-
-def digits(text: str) -> int:
-    """The number of decimal digits of any script."""
-    return sum(map(str.isdecimal, text))
 
 
 def _url_recogniser() -> "EntityRecognizer":

@@ -68,27 +68,21 @@ def read_tagger_folder(model: str, kind: str, features: int, files: Sequence[str
     what = f"{kind} model {str(folder)!r}"
     if not folder.is_dir():
         raise ModelError(f"{what} is no folder; train one with 'palimpsest train-tagger', or give the folder of one")
-    if not (folder / DESCRIPTION_FILE).is_file():
-        raise ModelError(f"{what}: the file {DESCRIPTION_FILE!r} is missing; train the model again")
+    for name in (DESCRIPTION_FILE, *files):
+        if not (folder / name).is_file():
+            raise ModelError(f"{what}: the file {name!r} is missing; train the model again")
     try:
         description = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
         hashes, version, found = description["sha256"], description["features"], description["kind"]
-        list(description["entity_types"])
     except (ValueError, KeyError, TypeError):
         raise ModelError(f"{what}: {DESCRIPTION_FILE!r} is no description of a tagger; train the model again") from None
     if found != kind:
         raise ModelError(f"{what} is a tagger of kind {found!r}; set kind: {found}")
     if version != features:
-        raise ModelError(
-            f"{what} was trained on features of version {version!r}, this is version {features!r}; train it again"
-        )
+        raise ModelError(f"{what} was trained on features of version {version!r}, not {features!r}; train it again")
     for name in files:
-        if not (folder / name).is_file():
-            raise ModelError(f"{what}: the file {name!r} is missing; train the model again")
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != hashes.get(name):
-            raise ModelError(
-                f"{what}: the file {name!r} is not the one that was written (SHA-256 differs); train the model again"
-            )
+            raise ModelError(f"{what}: the file {name!r} is not the one that was written; train the model again")
     return folder, description
 
 

@@ -35,12 +35,11 @@ def test_everyday_words_of_both_languages_are_unmasked():
 
 def test_of_one_language_alone_a_word_is_looked_up_in_its_own():
     """``no`` is a word of both languages: the company that it keeps says of which."""
-    texts, technique, _ = masked({"en": "all", "es": 0}, [*LINES, "there is no way that we can do this"])
+    texts, *_ = masked({"en": "all", "es": 0}, [*LINES, "there is no way that we can do this"])
     assert texts[0] == LINES[0]
     assert set(texts[1].split()) == {"[MASK]"}
     assert texts[2] == "[MASK] I told you that already [MASK] [MASK] [MASK] [MASK]"
     assert texts[5] == "there is no way that we can do this"
-    assert technique.in_force()["list_words"] == {"en": None, "es": 0}
 
 
 def test_names_are_not_everyday_words_however_frequent():
@@ -118,7 +117,7 @@ def test_a_marker_names_its_language_and_what_that_gives_away_is_measured(tmp_pa
     path.write_text("\n".join({*" ".join(LINES).split()} - {masked_word}), encoding="utf-8")
     texts, technique, _ = masked({"en": "all", "es": str(path)}, tell_languages=True)
     assert texts[line].startswith(marked)
-    assert bits[0] < technique.in_force()["marker_language_bits"] < bits[1]
+    assert bits[0] < technique.marker_language_bits < bits[1]
 
 
 @pytest.mark.parametrize(

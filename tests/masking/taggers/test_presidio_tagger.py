@@ -32,7 +32,6 @@ FOUND = [
     ("The passports were 912803456 and another.", {("912803456", "US_PASSPORT")}),
     ("Tosh lives at Maneezi 75, then.", {("Maneezi 75", "STREET_ADDRESS")}),
 ]  # fmt: skip
-LINES = [line for line, _ in FOUND[:6]] + ["", NOTHING]
 
 
 def loaded(**settings):
@@ -69,19 +68,6 @@ def test_what_is_left(model, line):
 def test_a_number_with_another_checksum_or_without_a_context_word_is_of_no_type(model):
     assert "CREDIT_CARD" not in {label for _, label in found(model, "the number 4012888888881882")}
     assert "US_PASSPORT" not in {label for _, label in found(model, "The total is 912803456 grains.")}
-
-
-def test_the_results_are_those_of_presidio_itself(model):
-    from presidio_analyzer import BatchAnalyzerEngine
-
-    expected = BatchAnalyzerEngine(model.engine).analyze_iterator(LINES, "en", batch_size=3, score_threshold=0.35)
-    assert [
-        [(span.start, span.end, span.label, span.score, span.source) for span in spans]
-        for _, spans in model.tag(iter(LINES))
-    ] == [
-        [(one.start, one.end, one.entity_type, one.score, one.recognition_metadata["recognizer_name"]) for one in line]
-        for line in expected
-    ]
 
 
 def test_a_minimum_score():
