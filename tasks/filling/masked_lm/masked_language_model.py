@@ -94,11 +94,6 @@ class Asked(NamedTuple):
     window: Window
 
 
-def _padded_pieces(batch: Sequence[tuple[int, Asked]]) -> int:
-    """Number of pieces of a batch, padding included."""
-    return len(batch) * max(len(item.window.pieces) for _, item in batch)
-
-
 _LONGEST_WINDOW = 512
 
 
@@ -236,7 +231,7 @@ class MaskedLanguageModel:
 
         by_length = sorted(enumerate(asked), key=lambda item: len(item[1].window.pieces))
         for batch in batches_that_fit(by_length, fits):
-            scores = torch.cat(self.halving.run(batch, work, _padded_pieces))
+            scores = torch.cat(self.halving.run(batch, work))
             yield [(index, slot) for index, item in batch for slot in item.slots], scores.numpy()
 
     def logits(self, windows: Sequence[Window]) -> torch.Tensor:
