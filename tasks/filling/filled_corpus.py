@@ -82,26 +82,13 @@ class FilledCorpus:
             "fallback_count": self.fallbacks,
             "distinct_fills": len(self.words),
             "off_list_share": self.off_list / self.fills if self.fills and self.allowed_words else None,
-            "allowed_words": len(self.allowed_words),
-            "candidate_words": self.candidate_words,
             "restoration_rate": overall.get("rate"),
             "expected_restoration_by_frequency": overall.get("expected_by_frequency"),
             "restoration": restoration,
             **self.counts,
-            **self._class_match_rates(),
             "filling_seconds": round(self.seconds, 3),
-            "markers_per_second": round(self.markers / self.seconds, 1) if self.markers else None,
             "forward_seconds": None if self.forward_seconds is None else round(self.forward_seconds, 3),
         }
-
-    def _class_match_rates(self) -> dict[str, float | None]:
-        """Shares of the slots with a class whose fill has it, after the first choice and at the end; empty without a
-        check of classes."""
-        slots = self.counts.get("class_slots")
-        if slots is None:
-            return {}
-        names = ("class_match_rate_first", "class_matches_first"), ("class_match_rate", "class_matches")
-        return {rate: self.counts[matches] / slots if slots else None for rate, matches in names}
 
 
 def fill_corpus(

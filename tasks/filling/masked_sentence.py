@@ -1,24 +1,16 @@
 """A masked line as a sentence with slots, and the case of its fills.
 
-A sentence has pieces of unmasked text and slots between them, for one word each. A slot is one marker. Merged markers
-(paper 3.2) make one slot: a run of one class with only white space between; so a person and a date are never one word.
-Filling copies the text pieces character by character, except the article before a fill (``agreement``).
-``check_unchanged`` compares every line with its masked form.
+A sentence has pieces of unmasked text and slots between them, for one word each. Merged markers (paper 3.2) make one
+slot: a run of one class with only white space between. Filling copies the text character by character, except the
+article before a fill (``agreement``).
 
-Fills need the case of their line. A filler that knows only lower case must not leave ``london`` in cased text. A filler
-that draws ``Lord`` from titles must not leave it inside a sentence. Only the unmasked part of a line decides:
+Only the unmasked part of a line decides about the case of its fills:
 
 - A line in capitals (two words or more) gets its fills in capitals.
-- A line with ``i`` for ``I`` gets fills in lower case. So does a line that begins a sentence in lower case and has no
-  capital.
+- A line with ``i`` for ``I``, or with small letters at the start of a sentence and no capital, gets them in lower case.
 - In any other line, a fill at the start of a sentence begins with a capital, and ``i`` is ``I``. Other words follow the
   word list: the form that it has nearly always (``London``, ``NASA``), or else lower case. A filler that reads its
   sentence decides on capitals itself, unless the word list has the word mostly in lower case.
-
-No fill becomes another word by its case (``same_word``).
-
-A fill starts a sentence if only opening signs precede it in the line, or if the end of a sentence (``. ! ?``) and white
-space do.
 """
 
 import re

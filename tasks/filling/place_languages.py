@@ -1,7 +1,6 @@
 """The language of each place, from the neighbouring words, so that a fill adds no switch of language.
 
-The languages are learned from the masked text alone (``tasks.languages``). The sticky path decides by the words around
-a marker, unless the marker itself names the language of its word.
+The languages are learned from the masked text alone (``tasks.languages``). A marker may name the language of its word.
 """
 
 from collections import Counter

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.corpora.text_lines import read_lines
+from tasks.corpora.text_lines import read_corpus, read_lines
 from tasks.corpora.words import fold
 from tasks.errors import ParameterError
 from tasks.filling.fill import CorpusFiles, FillFiles
@@ -20,7 +20,7 @@ from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequen
 from tasks.filling.marker_randomness import MarkerRandomness, fill_secret
 from tasks.filling.methods.log_linear import LogLinear
 from tasks.filling.opened_filler import OpenedFiller, Words
-from tasks.filling.settings import KINDS, CountingMethod, FillingMethod, LanguageAware
+from tasks.filling.settings import KINDS, SHIPPED_FILLER, CountingMethod, FillingMethod, LanguageAware
 from tasks.masking.settings import TechniqueSettings
 from tasks.model_source import unreachable
 from tasks.parts import Advance, Work, nothing
@@ -163,19 +163,40 @@ def _learned(method: FillingMethod, words: Words, corpus: Corpus) -> Learned:
     found = replace(found, frequencies=wanted, measured=measured)
     if not isinstance(method, LogLinear):
         return found
+    weights = method.weights.values()
     if not words.opened.is_causal:
-        from tasks.filling.masked_lm.weighing import prepare
+        from tasks.filling.masked_lm.weighing import prepared_weighing
 
-        weighing = prepare(words, corpus, method, wanted)
+        weighing = prepared_weighing(
+            words.opened.masked,
+            words.candidates,
+            words.allowed_words,
+            wanted,
+            method,
+            _tuning_lines(corpus.files) if weights["average"] else None,
+            corpus.masked if method.counts_masked_words else None,
+            public=public,
+        )
         measured["log_linear"] = weighing.measured
         return replace(found, weighing=weighing)
-    weights = method.weights.values()
     measured["log_linear"] = {"weights": weights}
     logs = [np.log(of / of.sum()) for of in (wanted.counts, public.counts)]
     factors = weights["frequency"] * logs[0] - weights["average"] * logs[1]
     # Among the spellings of a word, the first and most frequent one counts.
     of_word = dict(zip(map(fold, reversed(public.words)), reversed(factors.tolist()), strict=True))
     return replace(found, word_factors=of_word)
+
+
+def _tuning_lines(files: FillFiles) -> Sequence[str] | None:
+    """Generic text for the filler's mean probabilities; ``None`` for the shipped filler, whose averages ship too."""
+    if files.tuning_text:
+        return read_corpus(files.tuning_text)
+    if files.filler != SHIPPED_FILLER:
+        raise ParameterError(
+            "method 'log_linear' needs the filler's mean probabilities on generic text; give --generic with its "
+            "folder, leave --filler out, or set weights.average to 0 in params.yaml"
+        )
+    return None
 
 
 def _refuse_misfit(method: FillingMethod, filler: str) -> None:

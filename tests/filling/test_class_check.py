@@ -133,7 +133,7 @@ def test_the_command_with_a_masked_model_and_a_real_tagger(folder, capsys):
     assert fill("top_1", "classes=ignore", **files)[0] == ["She lives in house now."]
     lines, measured = fill("top_1", "classes=match", **files)
     assert lines == ["She lives in Berlin now."]
-    assert (measured["class_match_rate_first"], measured["class_match_rate"]) == (1.0, 1.0)
+    assert (measured["class_matches_first"], measured["class_matches"]) == (1, 1)
     assert report()["warnings"] == []
     write("text.txt", ["She lives in [MASK] now."])
     fill("top_1", "classes=match", **files)

@@ -50,7 +50,6 @@ def test_a_head_is_trained_and_fills(folder, body):
     measured = report()["measured"]
     assert measured["steps"] == 60
     assert measured["valid_top_1_accuracy"] == 1.0
-    assert len(measured["fresh_weights"]) == 5
     AutoModelForMaskedLM.from_pretrained("filler")
     assert fill("top_1", filler="filler")[0] == ["red cat"]
 
@@ -288,7 +287,6 @@ def test_a_causal_filler_is_tuned_with_lora_round_after_round(folder, llama, cap
     assert first["held_out_loss"] < first["base_held_out_loss"] / 2
     assert second["base_held_out_loss"] == pytest.approx(first["held_out_loss"], rel=1e-5)
     assert second["held_out_masked_words"] == first["held_out_masked_words"]
-    assert first["tuned_parameters"] < first["parameters"]
     # The base's own, whether the update is added to them or not.
     weights = random_llama(causal_tokenizer()).parameters()
     assert first["parameters"] == second["parameters"] == sum(weight.numel() for weight in weights)

@@ -39,7 +39,7 @@ def test_every_method_fills_with_what_ships(method, folder, monkeypatch):
 def test_the_shipped_filler_knows_words_is_small_and_has_its_averages():
     model = MaskedLanguageModel.load(SHIPPED_FILLER)
     (pieces,) = model.encode([("Paris is the capital of ", ".")])
-    best = model.logits(model.frame.windows(pieces, [pieces.index(model.mask_entry)])).topk(20, dim=1).indices
+    best = model.logits([model.ask((), 0, pieces, pieces.index(model.mask_entry))]).topk(20, dim=1).indices
     assert "france" in model.tokenizer.convert_ids_to_tokens(best[0].tolist())
     assert Path(locate_model(SHIPPED_FILLER), "update.safetensors").stat().st_size < 15_000_000
     known = json.loads(Path(weighing.__file__).with_name("weighing.json").read_text())["averages"]

@@ -1,18 +1,15 @@
 """Candidate words for a slot of a causal LM, scored by the left and the right context.
 
 The search extends words piece by piece. Each candidate is read after the left context, together with the first known
-words after the slot. One pass then gives three scores: whether the word ends there, its continuations, and the right
-context after it. With ``left`` the text before a slot, ``right`` the known words after it
-and ``w`` a word,
+words after the slot. With ``left`` the text before a slot, ``right`` these words and ``w`` a word,
 
     log p(w | left, right) = log p(w | left) + log p(right | left, w) + constant.
 
-There are two searches. ``BestWords`` for Top-1 and Top-K follows the most likely pieces (beam search). ``DrawnWords``
-for ``sample`` draws the first pieces without replacement, by an exponential race. Each gets the weight
-``p / (1 - exp(-p t))``, where ``t`` is the time of the first piece that is not drawn. The weight is the probability of
-a draw divided by the probability of inclusion (Duffield, Lund and Thorup 2007, priority sampling; Kool, van Hoof and
-Welling 2019). So the choice among a few candidates estimates a draw from the whole distribution. With one candidate it
-is a draw by the left context alone.
+``BestWords``, for Top-1 and Top-K, follows the most likely pieces (beam search). ``DrawnWords``, for ``sample``, draws
+the first pieces without replacement, by an exponential race. Each gets the weight ``p / (1 - exp(-p t))``, the
+probability of a draw divided by the probability of inclusion, where ``t`` is the time of the first piece that is not
+drawn (Duffield, Lund and Thorup 2007, priority sampling; Kool, van Hoof and Welling 2019). So the choice among a few
+candidates estimates a draw from the whole distribution.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,11 +3,10 @@
 Slots are filled from left to right. For each slot the model reads the text before it, then candidates with the first
 known words after it (``candidates``). A model tuned on prompts also sees the whole masked sentence in its prompt.
 
-A sentence with more pieces than the model has positions is read through a window: the text nearest to the slot, cut
-between words.
+Of a sentence with more pieces than the model has positions, only the text nearest to the slot is read, without a
+prompt.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from tasks.filling.causal_lm.candidates import (
     candidates_of_slots,
 )
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.causal_lm.prompts import MARKER, CausalPrompt, EncodedSentence, encode_sentences
+from tasks.filling.causal_lm.prompts import CausalPrompt, EncodedSentence, encode_sentences
 from tasks.filling.causal_lm.read_texts import ReadTexts
 from tasks.filling.causal_lm.words import CausalWords, Kind, WordsOfKinds
 from tasks.filling.fill_words import fits, unwanted, wanted
@@ -44,7 +43,6 @@ _CACHED_PIECES = 8192
 _CACHED_BYTES = 1 << 29
 """Limits of the cache, candidates included: a number of pieces, or the pieces that fit this memory if those are more.
 Long sentences get smaller batches. A small model and a GPU get larger ones."""
-_WORDS = re.compile(r"\s*\S+|\s+$")
 
 
 @dataclass
@@ -216,35 +214,19 @@ class ConstrainedFiller:
         return [Candidate(texts[whole[entry]], (entry,), float(scores[entry])) for entry in order]
 
     def _left(self, state: _Progress, slot: SlotContext) -> list[int]:
-        """The pieces before a slot: prompt and sentence, or as many words around the slot as fit."""
+        """The pieces before a slot: prompt and sentence, or as much of the sentence before the slot as fits."""
         pieces = [*self._prompt.head, *state.encoded.input, *state.written]
         room = self._language_model.positions - LONGEST_WORD - len(slot.following)
         if len(pieces) <= room:
             return pieces
         self._counts["windowed_slots"] += 1
-        index, words = len(state.fills), list(map(_WORDS.findall, state.encoded.sentence.texts))
-        given: list[str] = []  # in the prompt's input
-        written: list[str] = []  # in the output
-        for number in range(index + 1):
-            given += [*words[number], MARKER]
-            written += [*words[number], *(fill.word for fill in state.fills[number : number + 1])]
-        given.pop()
-        after = [word for of_text in words[index + 1 :] for word in (*of_text, MARKER)][:-1]
-        # A word has at least one piece, so more words than ``room`` never fit.
-        reach = 1 << min(max(len(written), len(after)), room).bit_length()
-        while True:
-            text, near = ("".join(each[max(0, len(each) - reach) :]).lstrip() for each in (written, given))
-            text = text.removesuffix(" ") if slot.spaced else text
-            inputs = self._prompt.inputs([[near, "".join(after[:reach])]])[0]
-            pieces = [*self._prompt.head, *inputs, *self._language_model.encode([text])[0]]
-            if len(pieces) <= room:
-                return pieces
-            if reach == 0:
-                raise ModelError(
-                    f"filler {self._language_model.name!r} has {self._language_model.positions} positions, too few for "
-                    "its prompt and one marker"
-                )
-            reach //= 2
+        start = self._prompt.head[:1]
+        if room <= len(start):
+            raise ModelError(
+                f"filler {self._language_model.name!r} has {self._language_model.positions} positions, too few for one "
+                "marker; take another one"
+            )
+        return [*start, *state.written[len(start) - room :]]
 
 
 def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[ConstrainedFiller, Casing]:

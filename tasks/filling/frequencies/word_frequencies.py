@@ -1,8 +1,5 @@
 """Word frequencies of generic text and of the private domain, and the list of never-masked words.
 
-``AllowedWords`` is a masking technique's list, for the off-list rule (paper 3.2). A technique with a list masks only
-words that are *not* on it. So a fill on the list cannot be like the word that it replaces.
-
 ``domain_frequencies`` estimates the frequencies of the private domain without the masked words. Each generic sentence
 ``s`` gets a weight by its words ``v`` that are unmasked in the masked text: naive Bayes over one sentence (as in Moore
 and Lewis 2010, "Intelligent selection of language model training data"),
@@ -10,13 +7,9 @@ and Lewis 2010, "Intelligent selection of language model training data"),
     score(s) = sum over v of log(p_masked(v) / p_generic(v)) / sqrt(number of v),    clipped to -6 ... 6
     weight(s) = exp(strength * score(s)),    scaled so that the total count of unseen words does not change
 
-with p_masked smoothed by 1,000 words of generic text. The frequency of every word ``w`` is multiplied by the ratio of
-its weighted to its plain occurrences; with K, the ratio of a rare word is near 1:
-
-    frequency(w) * (sum of weight(s) over the occurrences of w + K) / (occurrences of w + K),    K = 20
-
-The unmasked words are divided into two halves. One half weights the sentences, and the strength is chosen that
-maximises the likelihood of the other half in the masked text. Each half has both roles in turn.
+with p_masked smoothed by 1,000 words of generic text. Each word's frequency is multiplied by the ratio of its weighted
+to its plain occurrences, both plus K = 20. Half of the unmasked words weights the sentences, and the strength maximises
+the likelihood of the other half in the masked text. Each half has both roles in turn.
 """
 
 import zlib

@@ -3,14 +3,10 @@
 In each round the first open slot of every sentence is filled. It sees the fills of earlier rounds, and mask tokens at
 the later slots. So the model works on full batches, and a fill depends neither on the batch size nor on other sentences
 of the batch.
-
-A line with thousands of markers would need thousands of rounds. So in a line longer than the model's positions, one
-round may fill slots at a distance of at least ``_REACH`` pieces. Closer slots are still filled in order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 import numpy as np
 
@@ -18,14 +14,13 @@ from tasks.errors import ModelError
 from tasks.filling.fill_words import Wanted, unwanted, wanted
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
-from tasks.filling.masked_lm.masked_language_model import Asked, MaskedLanguageModel
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
 from tasks.filling.prepared_fill import PreparedFill
 from tasks.filling.settings import CandidateMethod
 from tasks.filling.surrogates.class_words import ClassWords
 from tasks.filling.surrogates.words_by_frequency import Form
 
-_REACH = 32
 Choose = Callable[[np.ndarray, np.ndarray, np.random.Generator], tuple[int, bool]]
 """As ``CandidateMethod.choose``."""
 
@@ -38,11 +33,9 @@ class _Progress:
     pieces: list[int]
     positions: list[int]
     """Positions of all slots."""
-    open: list[int]
-    """Slots without a fill, ascending."""
     kinds: Sequence[str | Form | None]
     """Class or form of each slot, if fills follow them."""
-    fills: dict[int, Fill] = field(default_factory=dict)
+    fills: list[Fill] = field(default_factory=list)
 
 
 class MaskedFiller:
@@ -84,7 +77,7 @@ class MaskedFiller:
         """The fills of each sentence, one per slot; ``advance`` is called with the number of slots just filled.
 
         Raises ``ModelError`` if the model's scores are not finite. If a GPU runs out of memory, batches become smaller.
-        Raises ``ResourceError`` if one sentence alone does not fit.
+        Raises ``PassingError`` if one sentence alone does not fit.
         """
         states = []
         encoded = iter(self._model.encode([sentence.texts for sentence in sentences if sentence.slots]))
@@ -92,31 +85,22 @@ class MaskedFiller:
             pieces = next(encoded) if sentence.slots else []
             positions = self._model.open_positions(pieces)
             kinds = self._class_words.kinds(sentence) if self._class_words else ()
-            states.append(_Progress(sentence, pieces, positions, list(range(len(positions))), kinds))
-        while asked := [(state, item) for state in states if state.open for item in self._ask(state)]:
-            windows = [item for _, item in asked]
-            for places, scores in self._model.scored(windows, self._candidates, self._batch_sentences):
-                for (index, slot), row in zip(places, scores, strict=True):
-                    self._fill(asked[index][0], slot, row)
-                advance(len(places))
-        return [[state.fills[slot] for slot in range(len(state.positions))] for state in states]
+            states.append(_Progress(sentence, pieces, positions, kinds))
+        while active := [state for state in states if len(state.fills) < len(state.positions)]:
+            asked = [
+                self._model.ask(state.sentence.texts, slot, state.pieces, state.positions[slot])
+                for state in active
+                for slot in [len(state.fills)]
+            ]
+            for indices, scores in self._model.scored(asked, self._candidates, self._batch_sentences):
+                for index, row in zip(indices, scores, strict=True):
+                    self._fill(active[index], row)
+                advance(len(indices))
+        return [state.fills for state in states]
 
-    def _ask(self, state: _Progress) -> list[Asked]:
-        """The windows of this round with their slots. They are made before the round fills a slot, so the context of a
-        slot does not depend on batches."""
-        slots = state.open[:1]
-        if not self._model.frame.fits(state.pieces):
-            for slot in state.open:
-                if state.positions[slot] - state.positions[slots[-1]] >= _REACH:
-                    slots.append(slot)
-        remaining = iter(slots)
-        return [
-            Asked(state.sentence.texts, list(islice(remaining, len(window.positions))), window)
-            for window in self._model.frame.windows(state.pieces, [state.positions[slot] for slot in slots])
-        ]
-
-    def _fill(self, state: _Progress, index: int, scores: np.ndarray) -> None:
-        """Fill a slot by the ``(W,)`` scores of the candidates."""
+    def _fill(self, state: _Progress, scores: np.ndarray) -> None:
+        """Fill the next slot by the ``(W,)`` scores of the candidates."""
+        index, texts = len(state.fills), state.sentence.texts
         slot = state.sentence.slots[index]
         place = Place(state.sentence.number, slot.first_marker)
         scores[self._unwanted[slot.language][wanted(state.sentence, index)]] = -np.inf
@@ -126,10 +110,8 @@ class MaskedFiller:
         if allowed is not None and not np.isneginf(scores[allowed]).all():
             scores[~allowed] = -np.inf
         chosen, fallback = self._choose(scores, self._off_list[slot.language], self._randomness.at(place))
-        entries = self._candidates.entries_after(state.sentence.texts, index)
-        state.pieces[state.positions[index]] = int(entries[chosen])
-        state.fills[index] = Fill(self._candidates.words[chosen], fallback)
-        state.open.remove(index)
+        state.pieces[state.positions[index]] = int(self._candidates.entries_after(texts, index)[chosen])
+        state.fills.append(Fill(self._candidates.words[chosen], fallback))
 
 
 def masked_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[MaskedFiller, Casing]:

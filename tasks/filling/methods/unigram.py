@@ -29,9 +29,6 @@ class Unigram(CountingMethod):
     title: ClassVar[str] = "Unigram"
     sentence: ClassVar[str] = "Control: a maskable word by its frequency, without any context; not in the paper."
     kind: Literal["unigram"]
-    prior: Literal["word_counts", "domain", "counted"] = "word_counts"
-    """Source of the frequencies: generic text, the private domain (see ``domain_frequencies``), or noisy counts of the
-    masked words (see ``counted_frequencies``; needs the sidecar)."""
 
     def build(self, prepared: PreparedFill) -> tuple[UnigramFiller, Casing]:
         """A draw by frequency, and the usual case of the word counts."""

@@ -1,8 +1,7 @@
 """Words by frequency for markers without a class, in the form of the masked word.
 
-Figures replace figures, and an address replaces an address. A word gets one with the same ending (-s, -ed, -ing, -ly,
-an apostrophe inside, or none of these) and the same case. So a reader of the text learns this form, but no more of the
-word. All words of the form, the original included, are drawn in proportion to their frequency (decision 0044).
+A word gets one with the same ending (-s, -ed, -ing, -ly, an apostrophe inside, or none of these) and the same case. All
+words of the form, the original included, are drawn in proportion to their frequency (decision 0044).
 """
 
 import random
