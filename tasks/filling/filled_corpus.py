@@ -52,7 +52,7 @@ class FilledCorpus:
             self.fills += len(fills)
             for slot, fill in zip(sentence.slots, fills, strict=True):
                 self.fallbacks += fill.fallback
-                self.off_list += not self.allowed_words.holds(fill.word, slot.language)
+                self.off_list += not self.allowed_words.holds(fill.word, slot.kind)
                 self.words.add(fold(fill.word))
         if self.restoration is not None:
             self.restoration.add(part.sentences, part.words, in_copy)

@@ -22,6 +22,11 @@ from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, folded_words
 from tasks.errors import CorpusError
 
+Form = tuple[str, ...]
+"""Form that a word without a class shares with its substitute: figures, a capital, or small letters and an ending."""
+Kind = str | Form | None
+"""Restriction of a fill: a language, the class of a marker, or the form of a masked word; ``None`` for none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -33,8 +38,8 @@ class Slot:
     """Index, from 0, of its first marker in the masked line."""
     last_marker: int
     """Index of its last marker; equal to ``first_marker`` unless markers were merged."""
-    language: str | None = None
-    """Language of the marker or of the neighbouring words, if fills must have it."""
+    kind: Kind = None
+    """Restriction of its fill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,11 @@ class MaskedSentence:
     """Masked spans of the sidecar (private), from ``with_spans``; empty if no sidecar is read."""
     document: str | None = None
     """Name of the line's document; ``None`` if it is unknown."""
+
+    def with_kinds(self, kinds: Sequence[Kind]) -> "MaskedSentence":
+        """The sentence with the kind of each slot."""
+        slots = (replace(slot, kind=kind) for slot, kind in zip(self.slots, kinds, strict=True))
+        return replace(self, slots=tuple(slots))
 
     def filled(self, words: Sequence[str]) -> str:
         """The line with one word in each slot."""

@@ -13,7 +13,7 @@ from tasks.corpora.text_lines import read_corpus, read_lines
 from tasks.corpora.words import fold
 from tasks.errors import ParameterError
 from tasks.filling.fill import CorpusFiles, FillFiles
-from tasks.filling.filled_lines import FilledPart, Part, fill_part
+from tasks.filling.filled_lines import FilledPart, Kinds, Part, fill_part
 from tasks.filling.fillers.filler_folder import is_causal, located
 from tasks.filling.fillers.settings import misfit
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies, domain_frequencies
@@ -106,6 +106,13 @@ class PreparedFill:
         """Randomness of the filler; by the seed alone with matched classes, since only surrogates follow originals."""
         return MarkerRandomness(self.seed, b"" if self.method.matches_classes else self.secret)
 
+    @property
+    def kinds(self) -> Kinds | None:
+        """Languages, or classes and forms, if fills follow them."""
+        if self.method.matches_classes:
+            return self.words.opened.class_words(self.words.counts)
+        return self.learned.languages
+
     def work(self) -> Work:
         """The function that fills a part, on one device."""
         filler, casing = self.method.build(self)
@@ -113,10 +120,10 @@ class PreparedFill:
             from tasks.filling.surrogates.class_check import checked
 
             filler = checked(self, filler, casing)
-        merge_markers, languages = self.method.merges_markers, self.learned.languages
+        merge_markers, kinds = self.method.merges_markers, self.kinds
 
         def fill(part: Part, advance: Advance) -> FilledPart:
-            return fill_part(part, filler, casing, merge_markers=merge_markers, languages=languages, advance=advance)
+            return fill_part(part, filler, casing, merge_markers=merge_markers, kinds=kinds, advance=advance)
 
         return fill
 

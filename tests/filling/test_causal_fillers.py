@@ -4,7 +4,6 @@ import math
 from functools import partial
 from itertools import pairwise
 
-import numpy as np
 import pytest
 import torch
 from tiny_causal_models import (
@@ -19,7 +18,6 @@ from tiny_causal_models import (
 
 from tasks.corpora.masked_text import MASK
 from tasks.errors import ModelError
-from tasks.filling.causal_lm.candidates import log_weights
 from tasks.filling.causal_lm.constrained import ConstrainedFiller
 from tasks.filling.causal_lm.free import FreeFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
@@ -91,17 +89,6 @@ def test_top_k_takes_the_only_candidate_that_is_off_the_list():
     assert set(found) == {"the house"}
     assert fallbacks == 0
     assert filled(model, lines, settings, kept=["cat", "dog", "house"])[1] == 20
-
-
-def test_weights_make_a_draw_without_replacement_unbiased():
-    chances = np.array([0.5, 0.3, 0.1, 0.06, 0.04])
-    values = np.array([1.0, 2.0, 0.0, 5.0, 10.0])
-    clocks = np.random.default_rng(1).standard_exponential((20000, 5)) / chances
-    estimates = []
-    for times, (*drawn, third) in zip(clocks, clocks.argsort(axis=1)[:, :3].tolist(), strict=True):
-        estimates.append((np.exp(log_weights(chances[drawn], times[third])) * values[drawn]).sum())
-    # The expectation is that of the distribution: 0.5 + 0.6 + 0.3 + 0.4; the standard error is about 0.01.
-    assert np.mean(estimates) == pytest.approx(1.8, abs=0.05)
 
 
 @pytest.mark.parametrize("method", ["sample", "log_linear"])

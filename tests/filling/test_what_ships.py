@@ -14,7 +14,6 @@ from transformers import BertConfig, BertForMaskedLM
 
 import palimpsest
 from tasks import ready_made
-from tasks.corpora.sources.published_frequencies import published_counts
 from tasks.corpora.words import words_of
 from tasks.errors import ModelError
 from tasks.filling.fillers.filler_folder import apply_update, write_update
@@ -64,13 +63,6 @@ def test_an_update_gives_back_what_was_trained(tmp_path):
         assert torch.allclose(base.eval()(pieces).logits, trained.eval()(pieces).logits, atol=5e-3)
     with pytest.raises(ModelError, match="not an update of its base"):
         apply_update(BertForMaskedLM(BertConfig(**sizes | {"intermediate_size": 8})), fresh, str(tmp_path))
-
-
-def test_the_published_list_has_capitals():
-    counts = dict(published_counts())
-    assert len(counts) == 100_000
-    assert counts["the"] > counts["London"] > 0
-    assert {"london", "The"} & counts.keys() == set()
 
 
 ROOT = Path(__file__).parents[2]

@@ -19,10 +19,11 @@ import numpy as np
 import torch
 
 from tasks.filling.causal_lm.read_texts import ReadTexts
-from tasks.filling.causal_lm.words import CausalWords, Kind, WordsOfKinds
+from tasks.filling.causal_lm.words import CausalWords, WordsOfKinds
 from tasks.filling.fill_words import Wanted
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_sentence import Kind
 
 LONGEST_WORD = 5
 """Maximum number of pieces in a word."""
@@ -40,10 +41,8 @@ class SlotContext:
     following: list[int]
     """Pieces of the known words after the slot."""
     want: Wanted = "either"
-    language: str | None = None
-    """Language that the word must have."""
     kind: Kind = None
-    """Class or form that the word must have, or its language."""
+    """Class, form or language that the word must have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,7 @@ class DrawnWords:
         chances = np.exp(logs.astype(np.float64))
         to_go_on = float(chances.sum())
         generator = self._randomness.at(slot.place, stream=2 + branch.pieces[0], step=len(branch.pieces))
-        can_end = word is not None and not self._allowed_words.holds(word, slot.language)
+        can_end = word is not None and not self._allowed_words.holds(word, slot.kind)
         if can_end and generator.random() >= to_go_on:
             return branch.score, []
         if not to_go_on:
@@ -178,7 +177,7 @@ class DrawnWords:
     def _first_pieces(self, words: CausalWords) -> list[tuple[np.ndarray, np.ndarray]]:
         """First pieces of the words that are not on the list, and their mean factors, in the order of
         ``CausalWords.begins``."""
-        off_list = self._allowed_words.off_list(words.candidates.words, words.language)  # (W,)
+        off_list = self._allowed_words.off_list(words.candidates.words, words.kind)  # (W,)
         found = []
         for begins, whole, mean in zip(words.begins, words.whole, words.mean_factors(self._factors or {}), strict=True):
             allowed = np.flatnonzero(begins & ((whole < 0) | off_list[whole]))

@@ -8,7 +8,7 @@ prompt.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,8 +27,9 @@ from tasks.filling.causal_lm.candidates import (
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.prompts import CausalPrompt, EncodedSentence, encode_sentences
 from tasks.filling.causal_lm.read_texts import ReadTexts
-from tasks.filling.causal_lm.words import CausalWords, Kind, WordsOfKinds
+from tasks.filling.causal_lm.words import CausalWords, WordsOfKinds
 from tasks.filling.fill_words import fits, unwanted, wanted
+from tasks.filling.filled_lines import Kinds
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.marker_scores import BatchHalving
@@ -37,7 +38,6 @@ from tasks.filling.methods.top_k import TopK
 from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.prepared_fill import PreparedFill
 from tasks.filling.settings import CandidateMethod
-from tasks.filling.surrogates.class_words import ClassWords
 
 _CACHED_PIECES = 8192
 _CACHED_BYTES = 1 << 29
@@ -50,8 +50,6 @@ class _Progress:
     """State of a sentence during filling."""
 
     encoded: EncodedSentence
-    kinds: Sequence[Kind]
-    """Class or form of each slot if fills follow them, else its language."""
     written: list[int]
     """Pieces of the sentence up to the next slot."""
     fills: list[Fill] = field(default_factory=list)
@@ -65,8 +63,7 @@ class _Progress:
             encoded.spaced[index],
             encoded.following[index],
             wanted(encoded.sentence, index),
-            slot.language,
-            self.kinds[index],
+            slot.kind,
         )
 
 
@@ -79,21 +76,22 @@ class ConstrainedFiller:
         settings: CandidateMethod,
         allowed_words: AllowedWords,
         randomness: MarkerRandomness,
-        known_words: Collection[str] | None = None,
+        known: WordFrequencies | None = None,
         *,
-        spoken: Mapping[str, Collection[str]] | None = None,
+        kinds: Kinds | None = None,
         beyond: UnigramFiller | None = None,
         word_factors: Mapping[str, float] | None = None,
-        known: tuple[WordFrequencies, ClassWords] | None = None,
     ) -> None:
-        """``known_words``: folded words of a word list, or ``None``. ``spoken``: allowed words of each language;
-        ``beyond`` draws one if the model finds none. ``word_factors``: from folded words to terms for scores, in nats.
-        ``known``: words of classes and forms, if fills follow them."""
+        """``known``: words of a word list. ``kinds``: of slots; ``beyond`` draws a word of a language if the model
+        finds none. ``word_factors``: from folded words to terms for scores, in nats."""
         size = language_model.model.get_output_embeddings().weight.shape[0]
-        words = CausalWords.of(language_model.tokenizer, size, name=language_model.name, known_words=known_words)
+        words = CausalWords.of(
+            language_model.tokenizer, size, name=language_model.name, known_words=known.folded if known else None
+        )
         settings.check_words(np.ones(len(words.candidates), dtype=bool))
-        self._words = WordsOfKinds(words, spoken or {}, known)
-        self._language_model, self._settings, self._known = language_model, settings, known
+        self._words = WordsOfKinds(words, known, kinds)
+        self._language_model, self._settings = language_model, settings
+        self._follows_classes = kinds is not None and beyond is None
         self._beyond, self._allowed_words, self._randomness = beyond, allowed_words, randomness
         self._prompt = CausalPrompt(language_model, language_model.instruction)
         self._count = max(settings.right_context.candidates, settings.k if isinstance(settings, TopK) else 1)
@@ -153,7 +151,7 @@ class ConstrainedFiller:
         return len(batch) * (1 + self._count) * (longest + len(self._prompt.head))
 
     def _fill_batch(self, sentences: Sequence[EncodedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
-        states = [_Progress(encoded, self._kinds(encoded.sentence), [*encoded.known[0]]) for encoded in sentences]
+        states = [_Progress(encoded, [*encoded.known[0]]) for encoded in sentences]
         active = states
         while active:
             slots = [state.slot for state in active]
@@ -167,20 +165,17 @@ class ConstrainedFiller:
             active = [state for state in active if len(state.fills) < len(state.encoded.sentence.slots)]
         return [state.fills for state in states]
 
-    def _kinds(self, sentence: MaskedSentence) -> Sequence[Kind]:
-        return [slot.language for slot in sentence.slots] if self._known is None else self._known[1].kinds(sentence)
-
     def _choose(self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray) -> tuple[Candidate, bool]:
         """The candidate that the method chooses, and whether it is a fallback."""
         candidates = [candidate for candidate in candidates if fits(candidate.word, slot.want)]
-        if not candidates and self._known is not None:
+        if not candidates and self._follows_classes:
             candidates = self._words_of_one_piece(slot, scores)
         if candidates:
             return self._by_method(candidates, slot)
         if self._beyond is not None:
             # A word of the language by frequency, not on the list.
             self._counts["beyond_vocabulary"] += 1
-            word = self._beyond.draw(slot.place, slot.want, slot.language).word
+            word = self._beyond.draw(slot.place, slot.want, slot.kind).word
             return Candidate(word, tuple(self._language_model.encode([" " * slot.spaced + word])[0]), 0.0), False
         candidates = self._words_of_one_piece(slot, scores)
         return next((each for each in candidates if not self._allowed_words.holds(each.word)), candidates[0]), True
@@ -191,7 +186,7 @@ class ConstrainedFiller:
             temperature = self._settings.drawn_at or 1.0
             factors = [self._factors.get(fold(candidate.word), self._least) for candidate in candidates]
             scores = [score + temperature * factor for score, factor in zip(scores, factors, strict=True)]
-        off_list = self._allowed_words.off_list([candidate.word for candidate in candidates], slot.language)
+        off_list = self._allowed_words.off_list([candidate.word for candidate in candidates], slot.kind)
         random = self._randomness.at(slot.place)
         chosen, fallback = self._settings.choose(np.array(scores, dtype=np.float32), off_list, random)
         return candidates[chosen], fallback
@@ -199,7 +194,7 @@ class ConstrainedFiller:
     def _words_of_one_piece(self, slot: SlotContext, scores: np.ndarray) -> list[Candidate]:
         """All words of one piece, the likeliest first by the ``(V,)`` scores of their pieces."""
         whole = self._words[slot.kind].whole[slot.spaced]
-        if slot.language is None and not (whole >= 0).any():
+        if not (whole >= 0).any():
             whole = self._words[None].whole[slot.spaced]
         entries = np.flatnonzero(whole >= 0)
         fitting = entries[~np.isin(whole[entries], self._unwanted[slot.want])]
@@ -232,20 +227,17 @@ class ConstrainedFiller:
 def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[ConstrainedFiller, Casing]:
     """The filler for a fill by a causal language model with forced known words, and its casing."""
     words, languages = prepared.words, prepared.learned.languages
-    counts, spoken, beyond = words.counts, None, None
+    counts, beyond = words.counts, None
     if counts and languages:
-        shares = languages.shares(counts.words).items()
-        spoken = {language: counts.shared(share).folded for language, share in shares}
         beyond = UnigramFiller(words.off_list(counts, languages), prepared.randomness)
     filler = ConstrainedFiller(
         words.opened.causal,
         method,
         words.allowed_words,
         prepared.randomness,
-        counts.folded if counts else None,
-        spoken=spoken,
+        counts,
+        kinds=prepared.kinds if counts else None,
         beyond=beyond,
         word_factors=prepared.learned.word_factors,
-        known=(counts, words.opened.class_words(counts)) if counts and prepared.method.matches_classes else None,
     )
     return filler, words.casing(is_cased=filler.is_cased)

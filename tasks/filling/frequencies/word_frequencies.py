@@ -30,7 +30,7 @@ from tasks.corpora.words import fold, folded_words
 from tasks.errors import CorpusError
 from tasks.filling.fill_words import is_latin
 from tasks.filling.masked_lm.candidate_words import is_letter, is_word
-from tasks.filling.masked_sentence import read_masked_line, usual_forms
+from tasks.filling.masked_sentence import Kind, read_masked_line, usual_forms
 
 _NEARLY_ALL = 0.9
 
@@ -57,14 +57,14 @@ class AllowedWords:
     def __len__(self) -> int:
         return len(self._words)
 
-    def holds(self, word: str, language: str | None = None) -> bool:
-        """Whether the folded word is on the list; as a word of a language, if one is given."""
+    def holds(self, word: str, kind: Kind = None) -> bool:
+        """Whether the folded word is on the list; as a word of a language, if the ``kind`` is one."""
         folded = fold(word)
-        return folded in self._words or folded in self._by_language.get(language or "", ())
+        return folded in self._words or (isinstance(kind, str) and folded in self._by_language.get(kind, ()))
 
-    def off_list(self, words: Iterable[str], language: str | None = None) -> np.ndarray:
+    def off_list(self, words: Iterable[str], kind: Kind = None) -> np.ndarray:
         """``(W,)`` booleans: which words are not on the list; all of them without a list."""
-        return np.array([not self.holds(word, language) for word in words], dtype=bool)
+        return np.array([not self.holds(word, kind) for word in words], dtype=bool)
 
 
 @dataclass(frozen=True)

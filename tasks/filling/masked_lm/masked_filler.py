@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tasks.errors import ModelError
-from tasks.filling.fill_words import Wanted, unwanted, wanted
+from tasks.filling.fill_words import unwanted, wanted
+from tasks.filling.filled_lines import Kinds
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
+from tasks.filling.masked_sentence import Casing, Fill, Kind, MaskedSentence
 from tasks.filling.prepared_fill import PreparedFill
 from tasks.filling.settings import CandidateMethod
-from tasks.filling.surrogates.class_words import ClassWords
-from tasks.filling.surrogates.words_by_frequency import Form
 
 Choose = Callable[[np.ndarray, np.ndarray, np.random.Generator], tuple[int, bool]]
 """As ``CandidateMethod.choose``."""
@@ -33,8 +32,6 @@ class _Progress:
     pieces: list[int]
     positions: list[int]
     """Positions of all slots."""
-    kinds: Sequence[str | Form | None]
-    """Class or form of each slot, if fills follow them."""
     fills: list[Fill] = field(default_factory=list)
 
 
@@ -46,23 +43,17 @@ class MaskedFiller:
         model: MaskedLanguageModel,
         candidates: CandidateWords,
         choose: Choose,
-        off_list: Mapping[str | None, np.ndarray],
+        off_list: Mapping[Kind, np.ndarray],
         randomness: MarkerRandomness,
         *,
-        shares: Mapping[str, np.ndarray] | None = None,
-        class_words: ClassWords | None = None,
+        kinds: Kinds | None = None,
         batch_sentences: int,
     ) -> None:
-        """``off_list``: ``(W,)`` booleans for each language of a place, or ``None`` for all places. ``shares``:
-        ``(W,)`` share of each candidate in each language; one without a share is never written in this language.
-        ``class_words``: words of classes and forms, if fills follow them."""
+        """``off_list``: ``(W,)`` booleans for each language of a place, and ``None`` for other places. ``kinds``: of
+        slots; a word of weight 0 is written only if no other word fits."""
         self._model, self._candidates, self._choose, self._off_list = model, candidates, choose, off_list
-        self._randomness, self._batch_sentences, self._class_words = randomness, batch_sentences, class_words
-        misplaced = unwanted(candidates.words)
-        self._unwanted: dict[str | None, dict[Wanted, np.ndarray]] = {None: misplaced}
-        for language, share in (shares or {}).items():
-            foreign = np.flatnonzero(share == 0)
-            self._unwanted[language] = {want: np.union1d(none, foreign) for want, none in misplaced.items()}
+        self._randomness, self._batch_sentences, self._kinds = randomness, batch_sentences, kinds
+        self._unwanted = unwanted(candidates.words)
         self.counts = model.halving.counts
         """Number of batches that ran out of memory and were halved."""
         self.candidate_count = len(candidates)
@@ -84,8 +75,7 @@ class MaskedFiller:
         for sentence in sentences:
             pieces = next(encoded) if sentence.slots else []
             positions = self._model.open_positions(pieces)
-            kinds = self._class_words.kinds(sentence) if self._class_words else ()
-            states.append(_Progress(sentence, pieces, positions, kinds))
+            states.append(_Progress(sentence, pieces, positions))
         while active := [state for state in states if len(state.fills) < len(state.positions)]:
             asked = [
                 self._model.ask(state.sentence.texts, slot, state.pieces, state.positions[slot])
@@ -103,24 +93,25 @@ class MaskedFiller:
         index, texts = len(state.fills), state.sentence.texts
         slot = state.sentence.slots[index]
         place = Place(state.sentence.number, slot.first_marker)
-        scores[self._unwanted[slot.language][wanted(state.sentence, index)]] = -np.inf
+        scores[self._unwanted[wanted(state.sentence, index)]] = -np.inf
         if np.isneginf(scores.max()):
             raise ModelError("no word that this filler can write is allowed at one of the markers: nothing to choose")
-        allowed = self._class_words.allowed(self._candidates.words, state.kinds[index]) if self._class_words else None
-        if allowed is not None and not np.isneginf(scores[allowed]).all():
-            scores[~allowed] = -np.inf
-        chosen, fallback = self._choose(scores, self._off_list[slot.language], self._randomness.at(place))
+        weights = self._kinds.weights(self._candidates.words, slot.kind) if self._kinds else None
+        if weights is not None and not np.isneginf(scores[weights > 0]).all():
+            scores[weights == 0] = -np.inf
+        off_list = self._off_list[slot.kind if slot.kind in self._off_list else None]
+        chosen, fallback = self._choose(scores, off_list, self._randomness.at(place))
         state.pieces[state.positions[index]] = int(self._candidates.entries_after(texts, index)[chosen])
         state.fills.append(Fill(self._candidates.words[chosen], fallback))
 
 
 def masked_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[MaskedFiller, Casing]:
     """The filler for a fill by a masked language model, and its casing. Words of other classes are excluded."""
-    words, learned = prepared.words, prepared.learned
-    candidates = words.candidates
-    shares = learned.languages.shares(candidates.words) if learned.languages else None
-    for spoken, share in (shares or {}).items():
-        if not share.any():
+    words, learned, kinds = prepared.words, prepared.learned, prepared.kinds
+    candidates, languages = words.candidates, learned.languages
+    for spoken in languages.languages if languages else ():
+        shares = languages.weights(candidates.words, spoken) if languages else None
+        if shares is not None and not shares.any():
             raise ModelError(
                 f"filler {words.opened.name!r} has no word of language {spoken!r} as one piece; take one for several "
                 "languages, such as 'xlm-roberta-base', or method unigram"
@@ -128,7 +119,7 @@ def masked_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[Mask
     off_list = {
         language: words.allowed_words.off_list(candidates.words, language)
         & (learned.weighing.allowed if learned.weighing else True)
-        for language in shares or (None,)
+        for language in (None, *(languages.languages if languages else ()))
     }
     for mask in off_list.values():
         method.check_words(mask)
@@ -138,8 +129,7 @@ def masked_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[Mask
         learned.weighing.choose if learned.weighing else method.choose,
         off_list,
         prepared.randomness,
-        shares=shares,
-        class_words=words.opened.class_words(words.counts) if method.matches_classes else None,
+        kinds=kinds,
         batch_sentences=method.batch_sentences,
     )
     return filler, words.casing(is_cased=candidates.cased)
