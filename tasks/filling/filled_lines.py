@@ -98,9 +98,7 @@ Item = TypeVar("Item")
 
 
 def read_parts(
-    lines: Iterable[str],
-    spans: Iterable[list[MaskedSpan]] | None = None,
-    documents: Iterable[str] | None = None,
+    lines: Iterable[str], spans: Iterable[list[MaskedSpan]] | None = None, documents: Iterable[str] | None = None
 ) -> Iterator[Part]:
     """Divide a masked corpus. Raises ``CorpusError`` if the sidecar or the documents have another number of lines."""
     remaining, count = iter(lines), 0

@@ -149,10 +149,7 @@ class Restoration:
         known = self._most is not None and whole["rate"] is not None
         expected = rounded(overall.expected, self._most or 0.0) if known else None
         whole["expected_by_frequency"] = None if expected is None else _three_digits(expected / whole["places"])
-        rows: dict[str, Any] = {
-            "interval": "Wilson score interval, 95 %, places taken as independent",
-            _OVERALL: whole,
-        }
+        rows: dict[str, Any] = {"interval": "Wilson score interval, 95 %, places taken as independent", _OVERALL: whole}
         left_out = 0
         for dimension in (_SOURCE, _CLASS, _FREQUENCY):
             names = sorted((name for kind, name in self._groups if kind == dimension), key=_order)

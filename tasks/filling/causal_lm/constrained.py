@@ -215,13 +215,7 @@ class ConstrainedFiller:
         if len(pieces) <= room:
             return pieces
         self._counts["windowed_slots"] += 1
-        start = self._prompt.head[:1]
-        if room <= len(start):
-            raise ModelError(
-                f"filler {self._language_model.name!r} has {self._language_model.positions} positions, too few for one "
-                "marker; take another one"
-            )
-        return [*start, *state.written[len(start) - room :]]
+        return [*self._prompt.head[:1], *state.written[1 - max(room, 2) :]]
 
 
 def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[ConstrainedFiller, Casing]:

@@ -123,11 +123,7 @@ class FreeFiller:
     """Filler for sentences that lets one causal LM write them whole."""
 
     def __init__(
-        self,
-        language_model: CausalLanguageModel,
-        settings: Free,
-        randomness: MarkerRandomness,
-        fallback: Filler,
+        self, language_model: CausalLanguageModel, settings: Free, randomness: MarkerRandomness, fallback: Filler
     ) -> None:
         """``fallback`` fills the sentences that fail every attempt."""
         self._language_model, self._settings = language_model, settings

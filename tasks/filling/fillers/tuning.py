@@ -22,10 +22,7 @@ BETAS = (0.9, 0.98)
 
 
 def endless(
-    items: Sequence[Item],
-    pool: int,
-    divided: Callable[[list[Item]], list[list[Item]]],
-    random: np.random.Generator,
+    items: Sequence[Item], pool: int, divided: Callable[[list[Item]], list[list[Item]]], random: np.random.Generator
 ) -> Iterator[list[Item]]:
     """Endless batches in random order; every item occurs once per epoch. ``divided`` makes batches of similar length
     from ``pool`` random items."""

@@ -116,7 +116,7 @@ def masked_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[Mask
                 f"filler {words.opened.name!r} has no word of language {spoken!r} as one piece; take one for several "
                 "languages, such as 'xlm-roberta-base', or method unigram"
             )
-    off_list = {
+    off_list: dict[Kind, np.ndarray] = {
         language: words.allowed_words.off_list(candidates.words, language)
         & (learned.weighing.allowed if learned.weighing else True)
         for language in (None, *(languages.languages if languages else ()))

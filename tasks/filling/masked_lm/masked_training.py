@@ -16,12 +16,7 @@ from tasks.batches import padded_batches
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.fillers.settings import MaskedTraining
 from tasks.filling.fillers.tuning import BETAS, endless
-from tasks.filling.masked_lm.candidate_words import (
-    candidate_words,
-    continues_word,
-    holds_word,
-    without_sign,
-)
+from tasks.filling.masked_lm.candidate_words import candidate_words, continues_word, holds_word, without_sign
 from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.torch_setup import has_bfloat16, set_dropout
