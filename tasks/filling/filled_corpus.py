@@ -44,8 +44,8 @@ class FilledCorpus:
     forward_seconds: float | None = None
     """Seconds in the model, summed over workers; ``None`` without a model."""
 
-    def add(self, part: FilledPart, in_copy: int) -> None:
-        """Count the lines of a part; ``in_copy``: number of lines in the earlier copies of the corpus."""
+    def add(self, part: FilledPart) -> None:
+        """Count the lines of a part."""
         self.lines += len(part.lines)
         for sentence, fills in zip(part.sentences, part.fills, strict=True):
             self.markers += sentence.slots[-1].last_marker + 1 if sentence.slots else 0
@@ -55,7 +55,7 @@ class FilledCorpus:
                 self.off_list += not self.allowed_words.holds(fill.word, slot.kind)
                 self.words.add(fold(fill.word))
         if self.restoration is not None:
-            self.restoration.add(part.sentences, part.words, in_copy)
+            self.restoration.add(part.sentences, part.words, part.lines_before)
         self.counts.update(part.counts)
         self.candidate_words = part.candidate_words
         if part.forward_seconds is not None:
@@ -103,8 +103,6 @@ def fill_corpus(
     files, method, words = corpus.files, prepared.method, prepared.words
     # With counted words, the report too may use the masked words only through the noisy counts.
     sidecar = None if method.counts_masked_words else files.sidecar
-    copy_of: list[int] = []
-    """For each part, the number of lines in the earlier copies."""
 
     def parts() -> Iterator[Part]:
         before = length = 0
@@ -113,9 +111,8 @@ def fill_corpus(
             spans = read_sidecar(sidecar) if sidecar else None
             documents = read_documents(files.documents) if files.documents else None
             for part in read_parts(corpus.lines(), spans, documents):
-                copy_of.append(before)
                 length += len(part.lines)
-                yield replace(part, first_line=before + part.first_line)
+                yield replace(part, first_line=before + part.first_line, lines_before=before)
 
     if any(map(is_stream, (files.input, files.output))):
         resources = resources.model_copy(update={"cluster": None})
@@ -130,8 +127,8 @@ def fill_corpus(
     def lines() -> Iterator[str]:
         is_empty = True
         filled = computed(parts(), prepared.work, resources, uses_model=method.uses_filler, advance=advance)
-        for number, part in enumerate(filled):
-            done.add(part, copy_of[number])
+        for part in filled:
+            done.add(part)
             is_empty = is_empty and not any(map(str.strip, part.lines))
             yield from part.lines
         if is_empty:

@@ -74,6 +74,8 @@ class Part:
     """Masked spans of each line from the sidecar (private), or ``None`` without a sidecar."""
     documents: list[str] | None = None
     """Name of each line's document, or ``None`` if unknown."""
+    lines_before: int = 0
+    """Number of lines in earlier copies of the corpus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class FilledPart:
     """Number of words that the filler chooses from."""
     forward_seconds: float | None
     """Seconds in the model; ``None`` without a model."""
+    lines_before: int
+    """Number of lines in earlier copies of the corpus."""
 
 
 Item = TypeVar("Item")
@@ -169,7 +173,7 @@ def fill_part(
         private = None if part.spans is None else list(map(_private_line, sentences))
         counts |= kinds.counts(sentences, lines, private)
     forward = None if filler.forward_seconds is None else filler.forward_seconds - seconds
-    return FilledPart(sentences, fills, words, lines, counts, filler.candidate_count, forward)
+    return FilledPart(sentences, fills, words, lines, counts, filler.candidate_count, forward, part.lines_before)
 
 
 def _private_line(sentence: MaskedSentence) -> str:

@@ -9,13 +9,12 @@ from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
 from tasks.filling.fillers.filler_folder import is_causal
 from tasks.filling.frequencies.word_frequencies import AllowedWords, GenericText, WordFrequencies
-from tasks.filling.masked_sentence import Casing, Kind, small_words
+from tasks.filling.masked_sentence import Casing, small_words
 from tasks.filling.settings import SHIPPED_FILLER, FillingMethod, LanguageAware
 from tasks.torch_setup import set_up_torch
 
 if TYPE_CHECKING:
     from tasks.filling.causal_lm.language_model import CausalLanguageModel
-    from tasks.filling.filled_lines import Kinds
     from tasks.filling.masked_lm.candidate_words import CandidateWords
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
     from tasks.filling.place_languages import PlaceLanguages
@@ -99,12 +98,6 @@ class OpenedFiller:
         return self._once(make, "classes", id(counts))
 
 
-def of_kind(frequencies: WordFrequencies, kinds: "Kinds | None", kind: Kind) -> WordFrequencies:
-    """The frequencies of the words of a kind; all of them without a restriction."""
-    weights = kinds.weights(frequencies.words, kind) if kinds is not None else None
-    return frequencies if weights is None else frequencies.shared(weights)
-
-
 @dataclass(frozen=True)
 class Words:
     """The words of a fill: the never-masked words of the technique, and word frequencies."""
@@ -138,7 +131,7 @@ class Words:
         """
         words: dict[str | None, WordFrequencies] = {None: frequencies}
         if languages is not None:
-            words = {each: of_kind(frequencies, languages, each) for each in languages.languages}
+            words = {each: frequencies.of_kind(languages, each) for each in languages.languages}
         left = {
             language: each.shared(self.allowed_words.off_list(each.words, language)) for language, each in words.items()
         }

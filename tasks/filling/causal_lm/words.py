@@ -29,7 +29,6 @@ from tasks.filling.masked_lm.candidate_words import (
     special_entries,
 )
 from tasks.filling.masked_sentence import Kind
-from tasks.filling.opened_filler import of_kind
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase as Tokenizer
@@ -170,7 +169,7 @@ class WordsOfKinds(dict[Kind, CausalWords]):
 
     def __missing__(self, kind: Kind) -> CausalWords:
         known = self._frequencies
-        restricted = known if known is None else of_kind(known, self._kinds, kind)
+        restricted = known and known.of_kind(self._kinds, kind)
         # Too few words do not restrict the filler.
         self[kind] = self[None]
         if restricted is not None and restricted is not known:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from tasks.errors import CorpusError
 from tasks.filling.fill_words import is_latin
 from tasks.filling.masked_lm.candidate_words import is_letter, is_word
 from tasks.filling.masked_sentence import Kind, read_masked_line, usual_forms
+
+if TYPE_CHECKING:
+    from tasks.filling.filled_lines import Kinds
 
 _NEARLY_ALL = 0.9
 
@@ -118,6 +121,11 @@ class WordFrequencies:
         left = np.flatnonzero(counts)
         groups = None if self.groups is None else self.groups[left]
         return WordFrequencies(tuple(self.words[index] for index in left.tolist()), counts[left], groups)
+
+    def of_kind(self, kinds: "Kinds | None", kind: Kind) -> "WordFrequencies":
+        """Frequencies of the words of a kind; this object if the kind restricts nothing."""
+        weights = None if kinds is None else kinds.weights(self.words, kind)
+        return self if weights is None else self.shared(weights)
 
     def items(self) -> Iterable[tuple[str, int]]:
         """Each word with its count."""
