@@ -38,9 +38,9 @@ from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.places import candidate_log_probabilities
 from tasks.filling.masked_lm.weighing import mean_probabilities
-from tasks.filling.masked_sentence import Casing, usual_forms
+from tasks.filling.masked_sentence import Casing, Form, usual_forms
 from tasks.filling.settings import SHIPPED_FILLER
-from tasks.filling.surrogates.words_by_frequency import Form, form_of
+from tasks.filling.surrogates.words_by_frequency import form_of
 
 if TYPE_CHECKING:
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel

@@ -1,12 +1,8 @@
 """Agreement of the indefinite article with the next word, if one of the two is a fill: never "an university".
 
-Filling changes only markers and these articles. The article follows from the masked text and the fill, so the filled
-text has the same guarantees. The change also protects. The ``an`` of the masked text reveals the sound of the masked
-word, and an ``an`` that does not fit its fill would reveal it again.
-
-Only English articles change. A line does not change if its unmasked words are at least as much of another language,
-where ``a`` is a preposition or means *and* (``voy a [MASK]``). There must be exactly one space between ``a`` and the
-fill. ``A`` is an article only at the start of a sentence or among capitals (not in ``vitamin A [MASK]``).
+The change also protects: an ``an`` that does not fit its fill would reveal the sound of the masked word. Only English
+articles change, not the ``a`` of a line in another language (``voy a [MASK]``). There must be exactly one space between
+``a`` and the fill. ``A`` is an article only at the start of a sentence or among capitals (not in ``vitamin A [MASK]``).
 """
 
 import re

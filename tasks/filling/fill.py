@@ -97,10 +97,7 @@ class FillFiles(GenericFiles):
     def read_by(self, method: FillingMethod) -> "FillFiles":
         """The files that the method reads, since a graph gives all methods the same files. If the method uses a filler
         and none is given, the shipped filler is added."""
-        read = {
-            "documents": method.reads_documents,
-            "generic": method.reads_tuning_text or method.has_domain_prior,
-        }
+        read = {"documents": method.reads_documents, "generic": method.reads_tuning_text or method.has_domain_prior}
         given = self.model_copy(update={name: None for name, is_read in read.items() if not is_read})
         return given.model_copy(update={"filler": SHIPPED_FILLER}) if method.uses_filler and not self.filler else given
 

@@ -1,12 +1,9 @@
 """Words that are allowed at a marker, for every method.
 
-People read a substitute, and it replaces a word:
-
-- It is no strong word and no slur. ``strong_words.txt`` has these words, one a line, folded and with their inflections;
-  only whole words match. Words that are as often a name or harmless (``randy``, ``queer``, ``cracker``) are not in it.
-- A word has only letters, with apostrophes or hyphens inside: ``51,739``, ``2:25-38`` and ``B2B`` are no words. A
-  marker takes a figure if the adjacent text shows this (``$[MASK]``, ``[MASK]%``, ``[MASK]:30``). A marker of a class
-  that has figures takes words and figures.
+- It is no strong word and no slur of ``strong_words.txt`` (folded, with inflections). Words that are as often a name or
+  harmless are not in it.
+- A word has only letters, with apostrophes or hyphens inside. A marker takes a figure if the adjacent text shows this
+  (``$[MASK]``, ``[MASK]%``, ``[MASK]:30``). A marker of a class that has figures takes both.
 
 Surrogates with an original follow its form and class instead (``surrogates``).
 """

@@ -44,18 +44,18 @@ class FilledCorpus:
     forward_seconds: float | None = None
     """Seconds in the model, summed over workers; ``None`` without a model."""
 
-    def add(self, part: FilledPart, in_copy: int) -> None:
-        """Count the lines of a part; ``in_copy``: number of lines in the earlier copies of the corpus."""
+    def add(self, part: FilledPart) -> None:
+        """Count the lines of a part."""
         self.lines += len(part.lines)
         for sentence, fills in zip(part.sentences, part.fills, strict=True):
             self.markers += sentence.slots[-1].last_marker + 1 if sentence.slots else 0
             self.fills += len(fills)
             for slot, fill in zip(sentence.slots, fills, strict=True):
                 self.fallbacks += fill.fallback
-                self.off_list += not self.allowed_words.holds(fill.word, slot.language)
+                self.off_list += not self.allowed_words.holds(fill.word, slot.kind)
                 self.words.add(fold(fill.word))
         if self.restoration is not None:
-            self.restoration.add(part.sentences, part.words, in_copy)
+            self.restoration.add(part.sentences, part.words, part.lines_before)
         self.counts.update(part.counts)
         self.candidate_words = part.candidate_words
         if part.forward_seconds is not None:
@@ -82,26 +82,13 @@ class FilledCorpus:
             "fallback_count": self.fallbacks,
             "distinct_fills": len(self.words),
             "off_list_share": self.off_list / self.fills if self.fills and self.allowed_words else None,
-            "allowed_words": len(self.allowed_words),
-            "candidate_words": self.candidate_words,
             "restoration_rate": overall.get("rate"),
             "expected_restoration_by_frequency": overall.get("expected_by_frequency"),
             "restoration": restoration,
             **self.counts,
-            **self._class_match_rates(),
             "filling_seconds": round(self.seconds, 3),
-            "markers_per_second": round(self.markers / self.seconds, 1) if self.markers else None,
             "forward_seconds": None if self.forward_seconds is None else round(self.forward_seconds, 3),
         }
-
-    def _class_match_rates(self) -> dict[str, float | None]:
-        """Shares of the slots with a class whose fill has it, after the first choice and at the end; empty without a
-        check of classes."""
-        slots = self.counts.get("class_slots")
-        if slots is None:
-            return {}
-        names = ("class_match_rate_first", "class_matches_first"), ("class_match_rate", "class_matches")
-        return {rate: self.counts[matches] / slots if slots else None for rate, matches in names}
 
 
 def fill_corpus(
@@ -116,8 +103,6 @@ def fill_corpus(
     files, method, words = corpus.files, prepared.method, prepared.words
     # With counted words, the report too may use the masked words only through the noisy counts.
     sidecar = None if method.counts_masked_words else files.sidecar
-    copy_of: list[int] = []
-    """For each part, the number of lines in the earlier copies."""
 
     def parts() -> Iterator[Part]:
         before = length = 0
@@ -126,9 +111,8 @@ def fill_corpus(
             spans = read_sidecar(sidecar) if sidecar else None
             documents = read_documents(files.documents) if files.documents else None
             for part in read_parts(corpus.lines(), spans, documents):
-                copy_of.append(before)
                 length += len(part.lines)
-                yield replace(part, first_line=before + part.first_line)
+                yield replace(part, first_line=before + part.first_line, lines_before=before)
 
     if any(map(is_stream, (files.input, files.output))):
         resources = resources.model_copy(update={"cluster": None})
@@ -143,8 +127,8 @@ def fill_corpus(
     def lines() -> Iterator[str]:
         is_empty = True
         filled = computed(parts(), prepared.work, resources, uses_model=method.uses_filler, advance=advance)
-        for number, part in enumerate(filled):
-            done.add(part, copy_of[number])
+        for part in filled:
+            done.add(part)
             is_empty = is_empty and not any(map(str.strip, part.lines))
             yield from part.lines
         if is_empty:

@@ -7,7 +7,7 @@ part, and thus of a batch, does not depend on the worker.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, repeat
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import CorpusError
@@ -15,6 +15,7 @@ from tasks.filling.agreement import agreed
 from tasks.filling.masked_sentence import (
     Casing,
     Fill,
+    Kind,
     MaskedSentence,
     check_unchanged,
     read_masked_line,
@@ -23,6 +24,9 @@ from tasks.filling.masked_sentence import (
 )
 from tasks.filling.place_languages import PlaceLanguages
 from tasks.parts import PART_LINES, nothing
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Filler(Protocol):
@@ -46,6 +50,19 @@ class Filler(Protocol):
         ...
 
 
+class Kinds(Protocol):
+    """Languages of places, or classes and forms of masked words, which fills follow."""
+
+    def with_kinds(self, lines: Sequence[str], sentences: Sequence[MaskedSentence]) -> list[MaskedSentence]:
+        """The sentences of masked lines, with the kind of each slot."""
+        ...
+
+    def weights(self, words: Sequence[str], kind: Kind) -> "np.ndarray | None":
+        """``(W,)`` shares of the words' occurrences as words of a kind, 0 for a word that may not be written; ``None``
+        for no restriction."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """Some consecutive lines of a masked corpus."""
@@ -57,6 +74,8 @@ class Part:
     """Masked spans of each line from the sidecar (private), or ``None`` without a sidecar."""
     documents: list[str] | None = None
     """Name of each line's document, or ``None`` if unknown."""
+    lines_before: int = 0
+    """Number of lines in earlier copies of the corpus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +94,15 @@ class FilledPart:
     """Number of words that the filler chooses from."""
     forward_seconds: float | None
     """Seconds in the model; ``None`` without a model."""
+    lines_before: int
+    """Number of lines in earlier copies of the corpus."""
 
 
 Item = TypeVar("Item")
 
 
 def read_parts(
-    lines: Iterable[str],
-    spans: Iterable[list[MaskedSpan]] | None = None,
-    documents: Iterable[str] | None = None,
+    lines: Iterable[str], spans: Iterable[list[MaskedSpan]] | None = None, documents: Iterable[str] | None = None
 ) -> Iterator[Part]:
     """Divide a masked corpus. Raises ``CorpusError`` if the sidecar or the documents have another number of lines."""
     remaining, count = iter(lines), 0
@@ -121,12 +140,12 @@ def fill_part(
     casing: Casing,
     *,
     merge_markers: bool,
-    languages: PlaceLanguages | None = None,
+    kinds: Kinds | None = None,
     advance: Callable[[int], object] = nothing,
 ) -> FilledPart:
     """Fill a part; ``advance`` is called with the number of slots just filled.
 
-    ``languages``: of the places, if fills follow them. Raises ``CorpusError`` if the sidecar is of another text, and
+    ``kinds``: languages or classes, if fills follow them. Raises ``CorpusError`` if the sidecar is of another text, and
     ``RuntimeError`` if the unmasked text of a line would change (except articles, see ``agreement``).
     """
     # A difference of counters would drop counts of 0, which the report needs.
@@ -137,10 +156,10 @@ def fill_part(
             zip(part.lines, part.documents or repeat(None), strict=False), part.first_line
         )
     ]
-    if languages is not None:
-        sentences = languages.with_languages(part.lines, sentences)
     if part.spans is not None:
         sentences = [with_spans(sentence, spans) for sentence, spans in zip(sentences, part.spans, strict=True)]
+    if kinds is not None:
+        sentences = kinds.with_kinds(part.lines, sentences)
     fills = filler.fill(sentences, advance)
     words, lines = [], []
     for line, sentence, its_fills in zip(part.lines, sentences, fills, strict=True):
@@ -150,11 +169,11 @@ def fill_part(
         words.append(its_words)
         lines.append(filled)
     counts = {name: count - before.get(name, 0) for name, count in dict(getattr(filler, "counts", {})).items()}
-    if languages is not None:
+    if isinstance(kinds, PlaceLanguages):
         private = None if part.spans is None else list(map(_private_line, sentences))
-        counts |= languages.counts(sentences, lines, private)
+        counts |= kinds.counts(sentences, lines, private)
     forward = None if filler.forward_seconds is None else filler.forward_seconds - seconds
-    return FilledPart(sentences, fills, words, lines, counts, filler.candidate_count, forward)
+    return FilledPart(sentences, fills, words, lines, counts, filler.candidate_count, forward, part.lines_before)
 
 
 def _private_line(sentence: MaskedSentence) -> str:

@@ -1,15 +1,12 @@
 """Randomness of a marker by seed, line and marker, and the secret for fills that follow the masked words.
 
 A counter-based generator (Philox) is keyed by seed, line number and marker index. So a fill does not depend on the
-batch size, the order of filling, or the division of the corpus. With a secret, the key is the secret's hash of the
-three, so that others cannot repeat the draws.
+batch size, the order of filling, or the division of the corpus.
 
-A fill that avoids the masked words needs a secret. Seeds are public, in ``params.yaml`` and in reports. With the masked
-text, the filler and the seed, an attacker could fill the text again without the sidecar. A word that differs from the
-published fill would be the avoided, masked word. So these draws depend on the seed and on the masked words, by
-HMAC-SHA256 of the sidecar. The same text and parameters give the same fill everywhere, but nobody without the sidecar
-can repeat the draws. *An attacker who knows all masked words of a corpus except a few can test these few.* Fills with
-noisy counts protect against this attack, so their draws do not use the sidecar.
+Fills that follow the masked words need a secret, since seeds are public: an attacker could try out which original gives
+the published word. Their key is an HMAC-SHA256 of the sidecar, so nobody without the sidecar can repeat the draws. *An
+attacker who knows all masked words of a corpus except a few can test these few.* Fills with noisy counts protect
+against this attack, so their draws do not use the sidecar.
 """
 
 import hashlib

@@ -1,24 +1,16 @@
 """A masked line as a sentence with slots, and the case of its fills.
 
-A sentence has pieces of unmasked text and slots between them, for one word each. A slot is one marker. Merged markers
-(paper 3.2) make one slot: a run of one class with only white space between; so a person and a date are never one word.
-Filling copies the text pieces character by character, except the article before a fill (``agreement``).
-``check_unchanged`` compares every line with its masked form.
+A sentence has pieces of unmasked text and slots between them, for one word each. Merged markers (paper 3.2) make one
+slot: a run of one class with only white space between. Filling copies the text character by character, except the
+article before a fill (``agreement``).
 
-Fills need the case of their line. A filler that knows only lower case must not leave ``london`` in cased text. A filler
-that draws ``Lord`` from titles must not leave it inside a sentence. Only the unmasked part of a line decides:
+Only the unmasked part of a line decides about the case of its fills:
 
 - A line in capitals (two words or more) gets its fills in capitals.
-- A line with ``i`` for ``I`` gets fills in lower case. So does a line that begins a sentence in lower case and has no
-  capital.
+- A line with ``i`` for ``I``, or with small letters at the start of a sentence and no capital, gets them in lower case.
 - In any other line, a fill at the start of a sentence begins with a capital, and ``i`` is ``I``. Other words follow the
   word list: the form that it has nearly always (``London``, ``NASA``), or else lower case. A filler that reads its
   sentence decides on capitals itself, unless the word list has the word mostly in lower case.
-
-No fill becomes another word by its case (``same_word``).
-
-A fill starts a sentence if only opening signs precede it in the line, or if the end of a sentence (``. ! ?``) and white
-space do.
 """
 
 import re
@@ -29,6 +21,11 @@ from tasks.corpora.masked_text import Marker, parse_masked
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, folded_words
 from tasks.errors import CorpusError
+
+Form = tuple[str, ...]
+"""Form that a word without a class shares with its substitute: figures, a capital, or small letters and an ending."""
+Kind = str | Form | None
+"""Restriction of a fill: a language, the class of a marker, or the form of a masked word; ``None`` for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +38,8 @@ class Slot:
     """Index, from 0, of its first marker in the masked line."""
     last_marker: int
     """Index of its last marker; equal to ``first_marker`` unless markers were merged."""
-    language: str | None = None
-    """Language of the marker or of the neighbouring words, if fills must have it."""
+    kind: Kind = None
+    """Restriction of its fill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +63,11 @@ class MaskedSentence:
     """Masked spans of the sidecar (private), from ``with_spans``; empty if no sidecar is read."""
     document: str | None = None
     """Name of the line's document; ``None`` if it is unknown."""
+
+    def with_kinds(self, kinds: Sequence[Kind]) -> "MaskedSentence":
+        """The sentence with the kind of each slot."""
+        slots = (replace(slot, kind=kind) for slot, kind in zip(self.slots, kinds, strict=True))
+        return replace(self, slots=tuple(slots))
 
     def filled(self, words: Sequence[str]) -> str:
         """The line with one word in each slot."""

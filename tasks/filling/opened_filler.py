@@ -131,8 +131,7 @@ class Words:
         """
         words: dict[str | None, WordFrequencies] = {None: frequencies}
         if languages is not None:
-            shares = languages.shares(frequencies.words)
-            words = {language: frequencies.shared(share) for language, share in shares.items()}
+            words = {each: frequencies.of_kind(languages, each) for each in languages.languages}
         left = {
             language: each.shared(self.allowed_words.off_list(each.words, language)) for language, each in words.items()
         }

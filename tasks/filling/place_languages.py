@@ -1,17 +1,15 @@
 """The language of each place, from the neighbouring words, so that a fill adds no switch of language.
 
-The languages are learned from the masked text alone (``tasks.languages``). The sticky path decides by the words around
-a marker, unless the marker itself names the language of its word.
+The languages are learned from the masked text alone (``tasks.languages``). A marker may name the language of its word.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from tasks.corpora.masked_text import Marker, parse_masked
-from tasks.filling.masked_sentence import MaskedSentence, spans_of_slots
+from tasks.filling.masked_sentence import Kind, MaskedSentence, spans_of_slots
 from tasks.languages.mixing import Mixing
 from tasks.languages.segmentation import divider
 from tasks.languages.word_languages import TaggedLine, WordLanguages
@@ -31,22 +29,25 @@ class PlaceLanguages:
         """
         self.languages = tuple(languages)
         self._divide = divider(languages)
+        self._shares: dict[tuple[str, ...], np.ndarray] = {}
         self._model = WordLanguages(languages, map(self._divide, masked[:_SAMPLE_LINES]))
 
-    def with_languages(self, lines: Sequence[str], sentences: Sequence[MaskedSentence]) -> list[MaskedSentence]:
+    def with_kinds(self, lines: Sequence[str], sentences: Sequence[MaskedSentence]) -> list[MaskedSentence]:
         """The sentences of masked lines, with the language of each slot."""
         return [
-            replace(
-                sentence,
-                slots=tuple(replace(slot, language=found[slot.first_marker]) for slot in sentence.slots),
-            )
+            sentence.with_kinds([found[slot.first_marker] for slot in sentence.slots])
             for sentence, found in zip(sentences, map(self._of_markers, self._tagged(lines)), strict=True)
         ]
 
-    def shares(self, words: Sequence[str]) -> dict[str, np.ndarray]:
-        """For each language, ``(W,)`` shares of the words' occurrences in it; a small share is 0."""
-        shares = self._model.shares(words)
-        return dict(zip(self.languages, np.where(shares < _LEAST_SHARE, 0.0, shares).T, strict=True))
+    def weights(self, words: Sequence[str], kind: Kind) -> np.ndarray | None:
+        """``(W,)`` shares of the words' occurrences in a language; a small share is 0. ``None`` for another kind."""
+        if kind not in self.languages:
+            return None
+        words = tuple(words)
+        if words not in self._shares:
+            shares = self._model.shares(words)
+            self._shares[words] = np.where(shares < _LEAST_SHARE, 0.0, shares).T
+        return self._shares[words][self.languages.index(kind)]
 
     def counts(
         self, sentences: Sequence[MaskedSentence], filled: Sequence[str], private: Sequence[str] | None = None
@@ -64,7 +65,7 @@ class PlaceLanguages:
             after.add(line.languages)
             written = self._read_at(line, sentence)
             found["places"] += len(written)
-            found["match"] += sum(each == slot.language for each, slot in zip(written, sentence.slots, strict=True))
+            found["match"] += sum(each == slot.kind for each, slot in zip(written, sentence.slots, strict=True))
             if original is not None:
                 before.add(original.languages)
                 masked = self._read_at(original, sentence, masked=True)

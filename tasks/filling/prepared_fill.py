@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.corpora.text_lines import read_lines
+from tasks.corpora.text_lines import read_corpus, read_lines
 from tasks.corpora.words import fold
 from tasks.errors import ParameterError
 from tasks.filling.fill import CorpusFiles, FillFiles
-from tasks.filling.filled_lines import FilledPart, Part, fill_part
+from tasks.filling.filled_lines import FilledPart, Kinds, Part, fill_part
 from tasks.filling.fillers.filler_folder import is_causal, located
 from tasks.filling.fillers.settings import misfit
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies, domain_frequencies
 from tasks.filling.marker_randomness import MarkerRandomness, fill_secret
 from tasks.filling.methods.log_linear import LogLinear
 from tasks.filling.opened_filler import OpenedFiller, Words
-from tasks.filling.settings import KINDS, CountingMethod, FillingMethod, LanguageAware
+from tasks.filling.settings import KINDS, SHIPPED_FILLER, CountingMethod, FillingMethod, LanguageAware
 from tasks.masking.settings import TechniqueSettings
 from tasks.model_source import unreachable
 from tasks.parts import Advance, Work, nothing
@@ -106,6 +106,13 @@ class PreparedFill:
         """Randomness of the filler; by the seed alone with matched classes, since only surrogates follow originals."""
         return MarkerRandomness(self.seed, b"" if self.method.matches_classes else self.secret)
 
+    @property
+    def kinds(self) -> Kinds | None:
+        """Languages, or classes and forms, if fills follow them."""
+        if self.method.matches_classes:
+            return self.words.opened.class_words(self.words.counts)
+        return self.learned.languages
+
     def work(self) -> Work:
         """The function that fills a part, on one device."""
         filler, casing = self.method.build(self)
@@ -113,10 +120,10 @@ class PreparedFill:
             from tasks.filling.surrogates.class_check import checked
 
             filler = checked(self, filler, casing)
-        merge_markers, languages = self.method.merges_markers, self.learned.languages
+        merge_markers, kinds = self.method.merges_markers, self.kinds
 
         def fill(part: Part, advance: Advance) -> FilledPart:
-            return fill_part(part, filler, casing, merge_markers=merge_markers, languages=languages, advance=advance)
+            return fill_part(part, filler, casing, merge_markers=merge_markers, kinds=kinds, advance=advance)
 
         return fill
 
@@ -163,19 +170,40 @@ def _learned(method: FillingMethod, words: Words, corpus: Corpus) -> Learned:
     found = replace(found, frequencies=wanted, measured=measured)
     if not isinstance(method, LogLinear):
         return found
+    weights = method.weights.values()
     if not words.opened.is_causal:
-        from tasks.filling.masked_lm.weighing import prepare
+        from tasks.filling.masked_lm.weighing import prepared_weighing
 
-        weighing = prepare(words, corpus, method, wanted)
+        weighing = prepared_weighing(
+            words.opened.masked,
+            words.candidates,
+            words.allowed_words,
+            wanted,
+            method,
+            _tuning_lines(corpus.files) if weights["average"] else None,
+            corpus.masked if method.counts_masked_words else None,
+            public=public,
+        )
         measured["log_linear"] = weighing.measured
         return replace(found, weighing=weighing)
-    weights = method.weights.values()
     measured["log_linear"] = {"weights": weights}
     logs = [np.log(of / of.sum()) for of in (wanted.counts, public.counts)]
     factors = weights["frequency"] * logs[0] - weights["average"] * logs[1]
     # Among the spellings of a word, the first and most frequent one counts.
     of_word = dict(zip(map(fold, reversed(public.words)), reversed(factors.tolist()), strict=True))
     return replace(found, word_factors=of_word)
+
+
+def _tuning_lines(files: FillFiles) -> Sequence[str] | None:
+    """Generic text for the filler's mean probabilities; ``None`` for the shipped filler, whose averages ship too."""
+    if files.tuning_text:
+        return read_corpus(files.tuning_text)
+    if files.filler != SHIPPED_FILLER:
+        raise ParameterError(
+            "method 'log_linear' needs the filler's mean probabilities on generic text; give --generic with its "
+            "folder, leave --filler out, or set weights.average to 0 in params.yaml"
+        )
+    return None
 
 
 def _refuse_misfit(method: FillingMethod, filler: str) -> None:

@@ -1,17 +1,12 @@
 """Restoration: share of fills that are the masked word (exact match), compared with a guess by frequency.
 
-A filling method with more matches than the guess follows the private words. This is no attack: an attacker has the
-filled text and his own model, and recovers more. It reads the sidecar, so it runs only where private text is allowed.
-
-Places are counted in total and in groups: the technique, detector or rule that masked, the class, and the frequency of
-the masked word in generic text (rank in the word counts, in powers of ten). A place of merged markers or of several
-words counts in the group of each of its words. It is restored in a group if its fill is a word of this group. In a
-corpus with several ``copies``, a place counts once. It is restored if any copy has its word.
+This is no attack: an attacker has the filled text and his own model, and recovers more. Places are counted in total
+and in groups: what masked, the class, and the frequency of the masked word in generic text. A place of several words
+counts in the group of each. In a corpus with several ``copies``, a place is restored if any copy has its word.
 
 Figures are rounded (``Rounding``), since two exact reports that differ by one line would reveal its word. Groups of
-fewer than ``FEWEST_PLACES`` are left out, and the guess by frequency is reported only for the total. Intervals are
-Wilson score intervals at 95 %, for independent places. They cover the intervals of all counts that round to the same
-number. The guess is an expectation without an interval.
+fewer than ``FEWEST_PLACES`` are left out. Intervals are Wilson score intervals at 95 %, for independent places. They
+cover the intervals of all counts that round to the same number.
 """
 
 import hmac
@@ -154,10 +149,7 @@ class Restoration:
         known = self._most is not None and whole["rate"] is not None
         expected = rounded(overall.expected, self._most or 0.0) if known else None
         whole["expected_by_frequency"] = None if expected is None else _three_digits(expected / whole["places"])
-        rows: dict[str, Any] = {
-            "interval": "Wilson score interval, 95 %, places taken as independent",
-            _OVERALL: whole,
-        }
+        rows: dict[str, Any] = {"interval": "Wilson score interval, 95 %, places taken as independent", _OVERALL: whole}
         left_out = 0
         for dimension in (_SOURCE, _CLASS, _FREQUENCY):
             names = sorted((name for kind, name in self._groups if kind == dimension), key=_order)

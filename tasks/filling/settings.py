@@ -65,6 +65,20 @@ class FillingMethod(Settings):
         """The filler and the casing of its words; called once on each device."""
         raise NotImplementedError
 
+    def equal_copies(self) -> tuple[str, str] | None:
+        """Why all copies would be equal, and the remedy; ``None`` if they differ."""
+        return None
+
+    @model_validator(mode="after")
+    def _copies_differ(self) -> Self:
+        if self.copies > 1 and (found := self.equal_copies()):
+            why, remedy = found
+            raise ValueError(
+                f"{why}, so that copies={self.copies} would be the same text {self.copies} times; {remedy}, or leave "
+                "copies out"
+            )
+        return self
+
     def check(self, files: "FillFiles") -> None:
         """Raise ``ParameterError`` if a required file is missing, or if a filler is given but not used."""
         if self.uses_filler and not files.filler and "masked_lm" not in self.fillers:
@@ -124,7 +138,7 @@ class LanguageAware(ClassAware):
 
     @model_validator(mode="after")
     def _languages_have_no_classes(self) -> Self:
-        if self.languages and self.classes == "match":
+        if self.languages and self.matches_classes:
             raise ValueError(
                 "languages with classes='match': a tagger of one language checks the fills; leave one of the two out"
             )
@@ -192,14 +206,12 @@ class NoisyCounts(Settings):
     one line, but not a name of a thousand lines."""
 
     @model_validator(mode="after")
-    def _noise_leaves_something(self) -> "NoisyCounts":
+    def _noise_leaves_something(self) -> Self:
         noise = 2 * self.words_per_unit / self.epsilon
         if noise > _MOST_NOISE * (1 + 1e-9):
             raise ValueError(
                 f"words_per_unit={self.words_per_unit} with epsilon={self.epsilon:g} moves each count by {noise:,.0f} "
-                f"places on average, and {_MOST_NOISE:.0f} are allowed; lower words_per_unit to "
-                f"{max(1, int(self.epsilon * _MOST_NOISE / 2 + 1e-9))}, or raise epsilon to "
-                f"{2 * self.words_per_unit / _MOST_NOISE:g}"
+                f"places on average, and {_MOST_NOISE:.0f} are allowed; lower words_per_unit, or raise epsilon"
             )
         return self
 
@@ -208,8 +220,10 @@ class CountingMethod(LanguageAware):
     """A method that uses word frequencies."""
 
     needs_word_counts: ClassVar[bool] = True
-    prior: str = "word_counts"
-    """Source of the word frequencies."""
+    prior: Literal["word_counts", "domain", "counted"] = "word_counts"
+    """Source of the word frequencies. ``word_counts``: the word counts. ``domain``: an estimate for the private domain,
+    from generic text like the unmasked words (see ``domain_frequencies``). ``counted``: this estimate with noisy counts
+    of the masked words (see ``counted_frequencies``; needs the sidecar)."""
     counts: NoisyCounts | None = None
     """Counts of the masked words, only for ``prior: counted``."""
 
@@ -241,23 +255,11 @@ class CountingMethod(LanguageAware):
     def check(self, files: "FillFiles") -> None:
         """Also check the files for the prior."""
         super().check(files)
-        if self.has_domain_prior and not files.generic_text:
-            raise ParameterError(
-                f"method {self.kind!r} with prior={self.prior!r} weighs generic text; give --generic, such as "
-                "data/generic, or prior: word_counts"
-            )
-        if self.counts_masked_words and not files.sidecar:
-            raise ParameterError(
-                f"method {self.kind!r} with prior='counted' counts the masked words; give --sidecar, or prior: domain"
-            )
-        if self.reads_documents and not files.documents:
-            raise ParameterError(
-                f"method {self.kind!r} with counts.unit='document' protects all lines of a document together; give "
-                "--documents, or unit: line"
-            )
-
-
-def refuse_copies(copies: int, what: str, remedy: str) -> None:
-    """Raise ``ValueError`` if a method without random draws has several copies."""
-    if copies > 1:
-        raise ValueError(f"{what}, so that copies={copies} would be the same text {copies} times; {remedy}")
+        for is_read, given, needed in (
+            (self.has_domain_prior, files.generic_text, "weighs generic text; give --generic, such as data/generic"),
+            (self.counts_masked_words, files.sidecar, "counts the masked words; give --sidecar"),
+            (self.reads_documents, files.documents, "protects all lines of a document together; give --documents"),
+        ):
+            if is_read and not given:
+                unit = " with counts.unit='document'" if self.reads_documents else ""
+                raise ParameterError(f"method {self.kind!r} with prior={self.prior!r}{unit} {needed}")

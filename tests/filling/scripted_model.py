@@ -9,7 +9,7 @@ import torch
 
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.marker_scores import BatchHalving
-from tasks.filling.masked_lm.masked_language_model import Frame, MaskedLanguageModel, Window
+from tasks.filling.masked_lm.masked_language_model import Asked, MaskedLanguageModel
 
 MASK = "_"
 Script = Callable[[Sequence[str], int], Mapping[str, float]]
@@ -17,29 +17,28 @@ Script = Callable[[Sequence[str], int], Mapping[str, float]]
 
 
 class ScriptedModel(MaskedLanguageModel):
-    """Every word is one piece; ``asked`` keeps each window that was scored, as words and positions."""
+    """Every word is one piece; ``asked`` has each slot that was scored, as words and position."""
 
     def __init__(self, words: Sequence[str], script: Script, *, room: int = 1000) -> None:
         self.words = [MASK, *words]
         self.name, self.mask_entry, self.vocabulary_size = "script", 0, len(self.words)
-        self.frame = Frame([], [], room)
+        self.prefix, self.suffix, self.room = [], [], room
         self.model = SimpleNamespace(device=torch.device("cpu"))
         self.halving, self.seconds = BatchHalving(self.name), 0.0
         self.script = script
-        self.asked: list[tuple[list[str], list[int]]] = []
+        self.asked: list[tuple[list[str], int]] = []
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[list[int]]:
         return [[self.words.index(word) for word in MASK.join(texts).split()] for texts in sentences]
 
-    def logits(self, windows: Sequence[Window]) -> torch.Tensor:
+    def logits(self, asked: Sequence[Asked]) -> torch.Tensor:
         rows = []
-        for window in windows:
-            words = [self.words[piece] for piece in window.pieces]
-            self.asked.append((words, window.positions))
-            for position in window.positions:
-                assert words[position] == MASK
-                probabilities = self.script(words, position)
-                rows.append([float(np.log(probabilities.get(word, 1e-6))) for word in self.words])
+        for each in asked:
+            words = [self.words[piece] for piece in each.pieces]
+            self.asked.append((words, each.position))
+            assert words[each.position] == MASK
+            probabilities = self.script(words, each.position)
+            rows.append([float(np.log(probabilities.get(word, 1e-6))) for word in self.words])
         return torch.tensor(rows)
 
     def candidates(self) -> CandidateWords:

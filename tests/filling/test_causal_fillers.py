@@ -4,7 +4,6 @@ import math
 from functools import partial
 from itertools import pairwise
 
-import numpy as np
 import pytest
 import torch
 from tiny_causal_models import (
@@ -19,12 +18,10 @@ from tiny_causal_models import (
 
 from tasks.corpora.masked_text import MASK
 from tasks.errors import ModelError
-from tasks.filling.causal_lm.candidates import log_weights
 from tasks.filling.causal_lm.constrained import ConstrainedFiller
-from tasks.filling.causal_lm.free import Alignment, FreeFiller
+from tasks.filling.causal_lm.free import FreeFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.causal_lm.prompts import CausalPrompt
-from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined
+from tasks.filling.causal_lm.read_texts import ReadTexts
 from tasks.filling.filled_lines import Part, fill_part
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
@@ -94,17 +91,6 @@ def test_top_k_takes_the_only_candidate_that_is_off_the_list():
     assert filled(model, lines, settings, kept=["cat", "dog", "house"])[1] == 20
 
 
-def test_weights_make_a_draw_without_replacement_unbiased():
-    chances = np.array([0.5, 0.3, 0.1, 0.06, 0.04])
-    values = np.array([1.0, 2.0, 0.0, 5.0, 10.0])
-    clocks = np.random.default_rng(1).standard_exponential((20000, 5)) / chances
-    estimates = []
-    for times, (*drawn, third) in zip(clocks, clocks.argsort(axis=1)[:, :3].tolist(), strict=True):
-        estimates.append((np.exp(log_weights(chances[drawn], times[third])) * values[drawn]).sum())
-    # The expectation is that of the distribution: 0.5 + 0.6 + 0.3 + 0.4; the standard error is about 0.01.
-    assert np.mean(estimates) == pytest.approx(1.8, abs=0.05)
-
-
 @pytest.mark.parametrize("method", ["sample", "log_linear"])
 def test_words_of_any_number_of_pieces_are_drawn_by_their_weights(method):
     likely = {"_cat": 5.0, "_dog": math.log(3), "_mat": 0.0}
@@ -164,25 +150,13 @@ def test_a_long_sentence_is_seen_through_a_window():
     (result,), _, windowed = filled(random_gpt2(TOKENIZER, positions=64), [line], instruction="Predict")
     assert len(result.split()) == 8 * 11
     assert 0 < windowed <= 8
-    with pytest.raises(ModelError, match="12 positions, too few"):
-        filled(random_gpt2(TOKENIZER, positions=12), ["the [MASK] sat"], instruction="Predict")
 
 
-def test_the_window_gives_the_scores_of_the_text_it_shows():
-    """The last fill of a long line equals that of a line which has what the window has."""
-    model = random_llama(TOKENIZER, positions=48)
-    words = ("the cat sat on the mat and the dog ran to Paris " * 5 + "the [MASK]").split()
-    line, *shown = filled(model, [" ".join(words), *(" ".join(words[start:]) for start in range(-17, -9))])[0]
-    assert line.split()[-1] in {each.split()[-1] for each in shown}
-
-
-TOKENIZER = causal_tokenizer()
 MODELS = {
     "llama": random_llama,
     "gpt2": random_gpt2,
     "opt": random_opt,
     "qwen2": partial(random_causal_model, model_type="qwen2"),
-    # Windows of so few columns that many holes make them wrong.
     "mistral": partial(random_causal_model, model_type="mistral", sliding_window=48),
     "gemma3": partial(random_causal_model, model_type="gemma3_text", sliding_window=48, head_dim=8),
     "bloom": partial(random_causal_model, model_type="bloom", n_head=4, n_layer=2, num_key_value_heads=4),
@@ -190,12 +164,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize(
-    ("model_type", "options"),
-    [
-        ("mamba", {"state_size": 4}),
-        ("mpt", {"d_model": 32, "n_heads": 4, "n_layers": 2, "num_key_value_heads": 4}),
-        ("lfm2", {"layer_types": ["conv", "full_attention"]}),
-    ],
+    ("model_type", "options"), [("mamba", {"state_size": 4}), ("lfm2", {"layer_types": ["conv", "full_attention"]})]
 )
 def test_an_architecture_that_cannot_read_in_parts_is_refused(model_type, options):
     with pytest.raises(ModelError, match=f"'tiny' .*'{model_type}'.* such as llama, gpt2, qwen2 or opt"):
@@ -203,39 +172,27 @@ def test_an_architecture_that_cannot_read_in_parts_is_refused(model_type, option
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_rows_give_the_scores_of_the_whole_sequence(name):
-    """Of different lengths, read on, taken back, chosen again; and scores that are no numbers stop the work."""
+def test_continuations_have_the_scores_of_the_whole_text(name):
+    """Texts and continuations of different lengths; and scores that are no numbers stop the work."""
     language_model = CausalLanguageModel(MODELS[name](TOKENIZER), TOKENIZER, "tiny")
-    long, short = [5, 9, 12, 7, 30, 8], [5, 11, 40]
+    texts, more = [[5, 9] * 30, [5, 11, 40]], [[12, 7, 30], [8]]
 
     def close(found, pieces):
         with torch.inference_mode():
             whole = language_model.model(input_ids=torch.tensor([pieces])).logits[0]
         return torch.allclose(found, whole[-1], atol=1e-4)
 
-    rows = CausalRows(language_model, 2, ForwardClock())
-    assert rows.read([long[:2], short[:1]], [0, 0]).shape == (0, len(TOKENIZER))
-    scores = rows.read([long[2:], short[1:]], [3, 1])
-    assert close(scores[0], long[:4])
-    assert close(scores[2], long)
-    assert close(scores[3], short)
-    for _ in range(12):  # holes do not narrow a window
-        rows.read([[7] * 5, []], [0, 0])
-        rows.take_back([5, 0])
-    rows.take_back([4, 0])
-    scores = rows.read([[3], [4]], [1, 1])
-    assert close(scores[0], [*long[:2], 3])
-    assert close(scores[1], [*short, 4])
-    rows.take_back([1, 1])
-    parts = [rows.chosen([1]), rows.chosen([0])]
-    parts[0].read([[7] * 6], [0])
-    scores = joined(parts).read([[6], short], [1, 1])
-    assert close(scores[0], [*short, *[7] * 6, 6])
-    assert close(scores[1], [*long[:2], *short])
+    read = ReadTexts(language_model, texts)
+    assert all(map(close, read.scores, texts))
+    for _ in range(2):  # a continuation changes no text
+        first, second, *others = read.continued([0, 1, 1], [*more, more[0]], [2, 1, 1])
+        assert close(first, texts[0] + more[0][:2])
+        assert close(second, texts[0] + more[0])
+        assert all(map(close, others, (texts[1] + each for each in more[::-1])))
     with torch.no_grad():
         language_model.model.get_input_embeddings().weight[9] = float("nan")
     with pytest.raises(ModelError, match="not numbers"):
-        rows.read([[9], [9]], [1, 1])
+        ReadTexts(language_model, [[9]])
 
 
 INSTRUCTION = "Predict the [MASK] tokens"
@@ -288,31 +245,6 @@ def test_a_further_attempt_may_succeed():
     assert filler.counts["free_malformed"] == 20
     assert filler.counts["free_handed_over"] == 20 - rewritten
     assert written == words(free(model, attempts=1, temperature=1.0, batch_sentences=3), *lines)
-
-
-def by_generate(language_model, sentence, longest):
-    prompt = CausalPrompt(language_model, INSTRUCTION)
-    pieces = torch.tensor([[*prompt.head, *prompt.inputs([sentence.texts])[0]]])
-    written = language_model.model.generate(
-        input_ids=pieces, attention_mask=torch.ones_like(pieces), do_sample=False, max_new_tokens=longest,
-        eos_token_id=[language_model.end, *language_model.anchor], pad_token_id=language_model.padding,
-    )[0, pieces.shape[1] :].tolist()  # fmt: skip
-    return Alignment(sentence.texts).words(language_model.decode(written).partition("\n")[0]), written
-
-
-@pytest.mark.parametrize("model", [random_gpt2(TOKENIZER), writer()], ids=["random", "fixed"])
-def test_the_outcome_is_that_of_generate(model):
-    language_model = CausalLanguageModel(model, TOKENIZER, "tiny", instruction=INSTRUCTION)
-    given = sentences("Tom ran to the [MASK] house", "Ann [MASK].", "[MASK] ran to the [MASK] house", "the [MASK] sat")
-    expected, pieces = zip(*(by_generate(language_model, sentence, 24) for sentence in given), strict=True)
-    # What the model writes, with one word masked, is what it writes rightly if it does not look at its prompt.
-    filler = free(model)
-    found, written = zip(*filler.write(filler.encode(given)), strict=True)
-    assert found == expected
-    assert all(written)
-    assert list(written) == [theirs[: len(ours)] for ours, theirs in zip(written, pieces, strict=True)]
-    if model.config.tie_word_embeddings is False:
-        assert [item is None for item in expected] == [False, True, False, True]
 
 
 def test_too_long_for_the_positions_goes_to_the_fallback():

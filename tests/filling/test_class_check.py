@@ -13,7 +13,7 @@ from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.surrogates.class_check import ClassCheckedFiller
 from tasks.filling.surrogates.class_words import ClassWords
 from tasks.filling.surrogates.filler import SurrogateFiller
-from tasks.filling.surrogates.marked_slots import kinds_of_slots, labels_of_slots
+from tasks.filling.surrogates.marked_slots import kinds_of_slots
 from tasks.made_up.known import gender_of_name, kinds_of_place
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 
@@ -42,7 +42,7 @@ CLASS_WORDS = ClassWords(ByPrefix(), {})
 
 
 def allowed(words, label, class_words=CLASS_WORDS):
-    mask = class_words.allowed(words, label)
+    mask = class_words.weights(words, label)
     return mask if mask is None else {word for word, is_allowed in zip(words, mask, strict=True) if is_allowed}
 
 
@@ -57,7 +57,7 @@ def checked(class_words, *liked):
 
 def fills(filler, *texts):
     sentences = [masked(text, number) for number, text in enumerate(texts, start=1)]
-    return [[fill.word for fill in line] for line in filler.fill(sentences, int)]
+    return [[fill.word for fill in line] for line in filler.fill(CLASS_WORDS.with_kinds(texts, sentences), int)]
 
 
 def test_words_by_class():
@@ -87,19 +87,12 @@ def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
 
     def first(before, original):
         (form,) = kinds_of_slots(masked(f"{before}{{MASK:{original}}} .", style="mask"), forms)
-        return words[class_words.allowed(words, form).argmax()]
+        return words[class_words.weights(words, form).argmax()]
 
     written = [first("he ", word) for word in ("singing", "called", "boats", "boat")]
     assert written == ["walaking", "walaked", "walaks", "walak"]
     assert [first("in ", word) for word in ("Zurich", "citya", "1987")] == ["Citya", "Citya", "100"]
     assert first("", "Boats") == "walaks", "the capital is the sentence's"
-
-
-def test_labels_of_markers_and_of_the_sidecar():
-    text = "{PERSON:Tom} in {LOCATION:Paris} {LOCATION:Texas} or {PERSON:Ann} {LOCATION:Bonn}"
-    assert labels_of_slots(masked(text)) == ["PERSON", "LOCATION", "LOCATION", "PERSON", "LOCATION"]
-    assert labels_of_slots(masked(text, style="mask", merge=True)) == ["PERSON", "LOCATION", "MASK"]
-    assert labels_of_slots(masked(text, style="mask", sidecar=False)) == ["MASK"] * 5
 
 
 def test_a_filler_chooses_among_the_words_of_the_class_and_a_wrong_fill_becomes_a_surrogate():
@@ -133,7 +126,7 @@ def test_the_command_with_a_masked_model_and_a_real_tagger(folder, capsys):
     assert fill("top_1", "classes=ignore", **files)[0] == ["She lives in house now."]
     lines, measured = fill("top_1", "classes=match", **files)
     assert lines == ["She lives in Berlin now."]
-    assert (measured["class_match_rate_first"], measured["class_match_rate"]) == (1.0, 1.0)
+    assert (measured["class_matches_first"], measured["class_matches"]) == (1, 1)
     assert report()["warnings"] == []
     write("text.txt", ["She lives in [MASK] now."])
     fill("top_1", "classes=match", **files)

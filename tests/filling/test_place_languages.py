@@ -37,8 +37,8 @@ def corpus(folder):
 def test_a_marker_that_names_its_language_is_believed(languages):
     """Whatever the neighbours speak; a language that is none of the text's is not."""
     line = "we went to the [MASK:es] with my [MASK:fr] [MASK] [MASK:es] and [MASK]"
-    (sentence,) = languages.with_languages([line], [read_masked_line(line, 1, merge_markers=True)])
-    assert [slot.language for slot in sentence.slots] == ["es", "en", "en", "es", "en"]
+    (sentence,) = languages.with_kinds([line], [read_masked_line(line, 1, merge_markers=True)])
+    assert [slot.kind for slot in sentence.slots] == ["es", "en", "en", "es", "en"]
 
 
 @pytest.mark.parametrize("method", ["unigram", "sample"])
@@ -69,7 +69,7 @@ def test_fills_have_the_language_of_their_place(corpus, folder, method, monkeypa
 def test_a_fill_is_held_against_the_line_that_was_masked(languages):
     """By hand: 8 words with 2 switches in 3 islands were masked; the fill turns one word, the one between them."""
     line = "the [MASK] with the children of my"
-    (sentence,) = languages.with_languages([line], [masked("the {casa blanca} with the children of my", style="mask")])
+    (sentence,) = languages.with_kinds([line], [masked("the {casa blanca} with the children of my", style="mask")])
     filled, private = "the house with the children of my", "the casa blanca with the children of my"
     rates = languages.measured(languages.counts([sentence], [filled], [private]))
     assert rates["match_rate"] == 1

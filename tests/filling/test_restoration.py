@@ -49,19 +49,6 @@ def test_places_are_counted_by_source_class_and_frequency():
     assert not any(word in str(measured).lower() for word in ("york", "tom", "dog", "sam"))
 
 
-@pytest.mark.parametrize(("places", "known"), [(0, False), (19, False), (20, True)])
-def test_a_share_of_too_few_places_is_not_reported_and_without_word_counts_nothing_is_expected(places, known):
-    restoration = Restoration(None)
-    for _ in range(places):
-        restoration.add([sentence("[MASK]", span("dog", 0))], [["dog"]])
-    measured = restoration.measured(exactly)
-    shares = {"restored": 20, "rate": 1.0, "rate_ci": [0.531, 1.0]}
-    shares = shares if known else dict.fromkeys(shares)
-    assert measured["overall"] == {"places": places, **shares, "expected_by_frequency": None}
-    assert list(measured["by_class"]) == (["MASK"] if known else [])
-    assert measured["by_frequency"] is None
-
-
 def test_rounding_is_right_on_average_and_to_steps_of_several_places():
     for value, steps in ((3, {0, 5}), (24, {20, 25}), (8975, {8970, 8980}), (0, {0})):
         found = [round(Rounding(b"key", number)(value)) for number in range(4000)]

@@ -15,8 +15,7 @@ from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.methods.surrogate import Surrogate, most_surrogates
 from tasks.filling.surrogates.characters import other_characters
-from tasks.filling.surrogates.dates import YEARS, other_date
-from tasks.filling.surrogates.figures import figure
+from tasks.filling.surrogates.figures import YEARS, figure, other_date
 from tasks.filling.surrogates.filler import SurrogateFiller
 from tasks.filling.surrogates.groups import FEWEST, GROUPS, GROUPS_OF_CLASS, PLACE_ENDINGS, group_of
 from tasks.filling.surrogates.groups import ORGANISATION_ENDINGS as ORGANISATIONS

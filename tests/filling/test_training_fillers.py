@@ -1,7 +1,6 @@
 """Fillers that are trained, tuned or copied: what is learned and held out, their folders, and what is refused."""
 
 import json
-import math
 import re
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import torch
 from fill_command import fill, refused, report, run, write
 from peft import LoraConfig, get_peft_model
 from tiny_causal_models import causal_tokenizer, random_llama
-from tiny_masked_models import bert_of_bias, random_bert, save, word_piece_tokenizer
+from tiny_masked_models import random_bert, save, word_piece_tokenizer
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, BertModel
 
 from tasks.errors import CorpusError, ModelError, ParameterError
@@ -50,7 +49,6 @@ def test_a_head_is_trained_and_fills(folder, body):
     measured = report()["measured"]
     assert measured["steps"] == 60
     assert measured["valid_top_1_accuracy"] == 1.0
-    assert len(measured["fresh_weights"]) == 5
     AutoModelForMaskedLM.from_pretrained("filler")
     assert fill("top_1", filler="filler")[0] == ["red cat"]
 
@@ -58,17 +56,6 @@ def test_a_head_is_trained_and_fills(folder, body):
 def test_a_model_that_has_a_head_is_copied(folder, bert):
     assert run("train-filler", model=bert, output="copy") == 0
     assert equal(weights_of(bert), weights_of("copy"))
-
-
-def test_masked_accuracy_of_a_model_that_knows_only_frequencies():
-    model = bert_of_bias(TOKENIZER, {"cat": math.log(0.5), "dog": math.log(0.25)}, others=-20.0)
-    measured = masked_accuracy(model, TOKENIZER, ["cat", "cat", "dog", "cat"], name="tiny")
-    total = 0.75 + (len(TOKENIZER) - 2) * math.exp(-20)
-    loss = -(3 * math.log(0.5 / total) + math.log(0.25 / total)) / 4
-    assert measured["valid_words"] == 4
-    assert measured["valid_loss"] == pytest.approx(loss, abs=1e-5)
-    assert measured["valid_perplexity"] == pytest.approx(math.exp(loss), rel=1e-5)
-    assert (measured["valid_top_1_accuracy"], measured["valid_top_10_accuracy"]) == (0.75, 1.0)
 
 
 def test_lines_without_a_word_are_an_error(body):
@@ -288,7 +275,6 @@ def test_a_causal_filler_is_tuned_with_lora_round_after_round(folder, llama, cap
     assert first["held_out_loss"] < first["base_held_out_loss"] / 2
     assert second["base_held_out_loss"] == pytest.approx(first["held_out_loss"], rel=1e-5)
     assert second["held_out_masked_words"] == first["held_out_masked_words"]
-    assert first["tuned_parameters"] < first["parameters"]
     # The base's own, whether the update is added to them or not.
     weights = random_llama(causal_tokenizer()).parameters()
     assert first["parameters"] == second["parameters"] == sum(weight.numel() for weight in weights)

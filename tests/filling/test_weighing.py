@@ -15,18 +15,9 @@ from tasks.errors import CorpusError, ModelError
 from tasks.files.clone_key import clone_key, key_id
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.masked_lm.places import generic_places
-from tasks.filling.masked_lm.weighing import match_frequencies, prepared_weighing
+from tasks.filling.masked_lm.weighing import prepared_weighing
 from tasks.filling.methods.log_linear import LogLinear
 from tasks.privacy.ledger import Release, append_to_ledger
-
-
-def test_matched_frequencies_by_hand():
-    """Chances of the first word 0.9 and 0.5, wanted 0.5: 9r / (9r + 1) + r / (r + 1) = 1 where r = 1/3."""
-    table = np.log([[0.9, 0.1], [0.5, 0.5]]).astype(np.float32) + np.array([[5], [-3]], dtype=np.float32)
-    (first, second), measured = match_frequencies(table, np.array([0, 1]), np.array([0.5, 0.5]))
-    assert measured["distance_before"] == pytest.approx(0.2, abs=1e-6)
-    assert measured["distance"] <= 0.005
-    assert math.exp(first - second) == pytest.approx(1 / 3, rel=0.05)
 
 
 def places_of(line, kept="the sat on"):

@@ -1,18 +1,15 @@
 """Candidate words for a slot of a causal LM, scored by the left and the right context.
 
-The search extends words piece by piece, on copies of the rows that have read the left context. Each candidate is read
-together with the first known words after the slot. One pass then gives three scores: whether the word ends there, its
-continuations, and the right context after it. With ``left`` the text before a slot, ``right`` the known words after it
-and ``w`` a word,
+The search extends words piece by piece. Each candidate is read after the left context, together with the first known
+words after the slot. With ``left`` the text before a slot, ``right`` these words and ``w`` a word,
 
     log p(w | left, right) = log p(w | left) + log p(right | left, w) + constant.
 
-There are two searches. ``BestWords`` for Top-1 and Top-K follows the most likely pieces (beam search). ``DrawnWords``
-for ``sample`` draws the first pieces without replacement, by an exponential race. Each gets the weight
-``p / (1 - exp(-p t))``, where ``t`` is the time of the first piece that is not drawn. The weight is the probability of
-a draw divided by the probability of inclusion (Duffield, Lund and Thorup 2007, priority sampling; Kool, van Hoof and
-Welling 2019). So the choice among a few candidates estimates a draw from the whole distribution. With one candidate it
-is a draw by the left context alone.
+``BestWords``, for Top-1 and Top-K, follows the most likely pieces (beam search). ``DrawnWords``, for ``sample``, draws
+the first pieces without replacement, by an exponential race. Each gets the weight ``p / (1 - exp(-p t))``, the
+probability of a draw divided by the probability of inclusion, where ``t`` is the time of the first piece that is not
+drawn (Duffield, Lund and Thorup 2007, priority sampling; Kool, van Hoof and Welling 2019). So the choice among a few
+candidates estimates a draw from the whole distribution.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,11 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from tasks.filling.causal_lm.rows import CausalRows, length_groups
-from tasks.filling.causal_lm.words import CausalWords, Kind, WordsOfKinds
+from tasks.filling.causal_lm.read_texts import ReadTexts
+from tasks.filling.causal_lm.words import CausalWords, WordsOfKinds
 from tasks.filling.fill_words import Wanted
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_sentence import Kind
 
 LONGEST_WORD = 5
 """Maximum number of pieces in a word."""
@@ -43,10 +41,8 @@ class SlotContext:
     following: list[int]
     """Pieces of the known words after the slot."""
     want: Wanted = "either"
-    language: str | None = None
-    """Language that the word must have."""
     kind: Kind = None
-    """Class or form that the word must have, or its language."""
+    """Class, form or language that the word must have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +54,7 @@ class Candidate:
     score: float
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Branch:
     """The beginning of a word in the slot of one row."""
 
@@ -165,7 +161,7 @@ class DrawnWords:
         chances = np.exp(logs.astype(np.float64))
         to_go_on = float(chances.sum())
         generator = self._randomness.at(slot.place, stream=2 + branch.pieces[0], step=len(branch.pieces))
-        can_end = word is not None and not self._allowed_words.holds(word, slot.language)
+        can_end = word is not None and not self._allowed_words.holds(word, slot.kind)
         if can_end and generator.random() >= to_go_on:
             return branch.score, []
         if not to_go_on:
@@ -181,7 +177,7 @@ class DrawnWords:
     def _first_pieces(self, words: CausalWords) -> list[tuple[np.ndarray, np.ndarray]]:
         """First pieces of the words that are not on the list, and their mean factors, in the order of
         ``CausalWords.begins``."""
-        off_list = self._allowed_words.off_list(words.candidates.words, words.language)  # (W,)
+        off_list = self._allowed_words.off_list(words.candidates.words, words.kind)  # (W,)
         found = []
         for begins, whole, mean in zip(words.begins, words.whole, words.mean_factors(self._factors or {}), strict=True):
             allowed = np.flatnonzero(begins & ((whole < 0) | off_list[whole]))
@@ -195,25 +191,20 @@ def log_weights(chances: np.ndarray, threshold: float) -> np.ndarray:
 
 
 def candidates_of_slots(
-    rows: CausalRows,
-    scores: torch.Tensor,
-    slots: Sequence[SlotContext],
-    words: WordsOfKinds,
-    search: BestWords | DrawnWords,
+    read: ReadTexts, slots: Sequence[SlotContext], words: WordsOfKinds, search: BestWords | DrawnWords
 ) -> list[list[Candidate]]:
-    """Candidates for one slot of each of ``B`` rows, which have read the left contexts.
+    """Candidates for one slot of each of ``B`` texts that the model has ``read`` up to this slot.
 
-    ``scores`` ``(B, V)``: the model's scores after the left contexts. The candidates of a slot are different words. A
-    word found twice has its better score.
+    The candidates of a slot are different words. A word found twice has its better score.
     """
-    left = torch.log_softmax(scores, dim=1).cpu().numpy()  # (B, V)
+    left = torch.log_softmax(read.scores, dim=1).cpu().numpy()  # (B, V)
     found: list[list[Candidate]] = [[] for _ in slots]
-    # Slots with about equally many following pieces share a batch, to save padding.
     branches = [
         Branch(row, (piece,), score) for row, slot in enumerate(slots) for piece, score in search.first(left[row], slot)
     ]
-    for group in length_groups([max(1, len(slots[branch.row].following)) for branch in branches], rows.enough_pieces):
-        _follow([branches[index] for index in group], rows, slots, words, search, found)
+    for length in range(1, LONGEST_WORD + 1):
+        if branches:
+            branches = _followed(branches, read, slots, words, search, found, last=length == LONGEST_WORD)
     return list(map(_distinct, found))
 
 
@@ -226,48 +217,39 @@ def _distinct(candidates: list[Candidate]) -> list[Candidate]:
     return sorted(best.values(), key=lambda candidate: candidate.pieces)
 
 
-def _follow(
+def _followed(
     branches: list[Branch],
-    rows: CausalRows,
+    read: ReadTexts,
     slots: Sequence[SlotContext],
     words: WordsOfKinds,
     search: BestWords | DrawnWords,
     found: list[list[Candidate]],
-) -> None:
-    """Follow branches to their ends, and append the words to the lists of their slots."""
-    source, sources = rows, [branch.row for branch in branches]
-    for length in range(1, LONGEST_WORD + 1):
-        if not branches:
-            break
-        read = source.chosen(sources)
-        rights = [slots[branch.row].following for branch in branches]
-        pieces = [[branch.pieces[-1], *following[:-1]] for branch, following in zip(branches, rights, strict=True)]
-        wanted = list(map(len, pieces))
-        ahead = torch.log_softmax(read.read(pieces, wanted), dim=1)  # (sum, V)
-        starts = np.cumsum([0, *wanted[:-1]]).tolist()
-        first = ahead[starts]  # (N, V): after each branch
-        ends = _end_log_probabilities(first, words[None])
-        continuations, log_probabilities = search.continuations(first)  # (N, C) each
-        right = _right_scores(ahead, rights, starts, ends, words[None])
-        by_slot: dict[int, list[tuple[Branch, int]]] = {}
-        for index, branch in enumerate(branches):
-            slot = slots[branch.row]
-            of_kind = words[slot.kind]
-            word = of_kind.word(branch.pieces, spaced=slot.spaced)
-            ended, more = search.go_on(branch, slot, word, ends[index], continuations[index], log_probabilities[index])
-            if ended is not None and word is not None:
-                found[branch.row].append(Candidate(word, branch.pieces, ended + right[index]))
-            for piece, score in more if length < LONGEST_WORD else ():
-                if of_kind.may_become_word((*branch.pieces, piece)):
-                    longer = Branch(branch.row, (*branch.pieces, piece), score)
-                    by_slot.setdefault(branch.row, []).append((longer, index))
-        read.take_back([len(new) - 1 for new in pieces])
-        source, sources, branches = read, [], []
-        for row, grown in by_slot.items():
-            origin = {id(branch): index for branch, index in grown}
-            for branch in search.prune([branch for branch, _ in grown], found[row]):
-                branches.append(branch)
-                sources.append(origin[id(branch)])
+    *,
+    last: bool,
+) -> list[Branch]:
+    """Add the words that branches make to those of their slots, and return the longer branches unless it is the
+    ``last`` step."""
+    rights = [slots[branch.row].following for branch in branches]
+    wanted = [max(1, len(following)) for following in rights]
+    pieces = [[*branch.pieces, *following[:-1]] for branch, following in zip(branches, rights, strict=True)]
+    ahead = torch.log_softmax(read.continued([branch.row for branch in branches], pieces, wanted), dim=1)  # (sum, V)
+    starts = np.cumsum([0, *wanted[:-1]]).tolist()
+    first = ahead[starts]  # (N, V): after each branch
+    ends = _end_log_probabilities(first, words[None])
+    continuations, log_probabilities = search.continuations(first)  # (N, C) each
+    right = _right_scores(ahead, rights, starts, ends, words[None])
+    grown: dict[int, list[Branch]] = {}
+    for index, branch in enumerate(branches):
+        slot = slots[branch.row]
+        of_kind = words[slot.kind]
+        word = of_kind.word(branch.pieces, spaced=slot.spaced)
+        ended, more = search.go_on(branch, slot, word, ends[index], continuations[index], log_probabilities[index])
+        if ended is not None and word is not None:
+            found[branch.row].append(Candidate(word, branch.pieces, ended + right[index]))
+        for piece, score in () if last else more:
+            if of_kind.may_become_word((*branch.pieces, piece)):
+                grown.setdefault(branch.row, []).append(Branch(branch.row, (*branch.pieces, piece), score))
+    return [branch for row, longer in grown.items() for branch in search.prune(longer, found[row])]
 
 
 def _end_log_probabilities(ahead: torch.Tensor, words: CausalWords) -> list[float]:

@@ -1,20 +1,17 @@
 """Constrained filling with a causal LM: the known words are forced, and the model writes only at the markers.
 
-Slots are filled from left to right. Keys and values are cached, so each sentence is read once. A slot costs only the
-text since the slot before and its candidates. The right context counts through the score of its first known words after
-each candidate (``candidates``). A model tuned on prompts also sees the whole masked sentence in its prompt.
+Slots are filled from left to right. For each slot the model reads the text before it, then candidates with the first
+known words after it (``candidates``). A model tuned on prompts also sees the whole masked sentence in its prompt.
 
-A sentence with more pieces than the model has positions is read through a window: the text nearest to the slot, cut
-between words.
+Of a sentence with more pieces than the model has positions, only the text nearest to the slot is read, without a
+prompt.
 """
 
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 
 from tasks.batches import batches_that_fit
 from tasks.corpora.words import fold
@@ -28,10 +25,11 @@ from tasks.filling.causal_lm.candidates import (
     candidates_of_slots,
 )
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.causal_lm.prompts import MARKER, CausalPrompt, EncodedSentence, encode_sentences
-from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups
-from tasks.filling.causal_lm.words import CausalWords, Kind, WordsOfKinds
+from tasks.filling.causal_lm.prompts import CausalPrompt, EncodedSentence, encode_sentences
+from tasks.filling.causal_lm.read_texts import ReadTexts
+from tasks.filling.causal_lm.words import CausalWords, WordsOfKinds
 from tasks.filling.fill_words import fits, unwanted, wanted
+from tasks.filling.filled_lines import Kinds
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.marker_scores import BatchHalving
@@ -40,13 +38,11 @@ from tasks.filling.methods.top_k import TopK
 from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.prepared_fill import PreparedFill
 from tasks.filling.settings import CandidateMethod
-from tasks.filling.surrogates.class_words import ClassWords
 
 _CACHED_PIECES = 8192
 _CACHED_BYTES = 1 << 29
 """Limits of the cache, candidates included: a number of pieces, or the pieces that fit this memory if those are more.
 Long sentences get smaller batches. A small model and a GPU get larger ones."""
-_WORDS = re.compile(r"\s*\S+|\s+$")
 
 
 @dataclass
@@ -54,13 +50,9 @@ class _Progress:
     """State of a sentence during filling."""
 
     encoded: EncodedSentence
-    pending: list[int]
-    """Pieces that the model has not read yet."""
-    kinds: Sequence[Kind] | None
-    """Kind of each slot, if fills follow classes and forms."""
+    written: list[int]
+    """Pieces of the sentence up to the next slot."""
     fills: list[Fill] = field(default_factory=list)
-    windowed: bool = False
-    """Whether the model sees only a part of the sentence."""
 
     @property
     def slot(self) -> SlotContext:
@@ -71,8 +63,7 @@ class _Progress:
             encoded.spaced[index],
             encoded.following[index],
             wanted(encoded.sentence, index),
-            slot.language,
-            self.kinds[index] if self.kinds else slot.language,
+            slot.kind,
         )
 
 
@@ -85,24 +76,24 @@ class ConstrainedFiller:
         settings: CandidateMethod,
         allowed_words: AllowedWords,
         randomness: MarkerRandomness,
-        known_words: Collection[str] | None = None,
+        known: WordFrequencies | None = None,
         *,
-        spoken: Mapping[str, Collection[str]] | None = None,
+        kinds: Kinds | None = None,
         beyond: UnigramFiller | None = None,
         word_factors: Mapping[str, float] | None = None,
-        known: tuple[WordFrequencies, ClassWords] | None = None,
     ) -> None:
-        """``known_words``: folded words of a word list, or ``None``. ``spoken``: allowed words of each language;
-        ``beyond`` draws one if the model finds none. ``word_factors``: from folded words to terms for scores, in nats.
-        ``known``: words of classes and forms, if fills follow them."""
+        """``known``: words of a word list. ``kinds``: of slots; ``beyond`` draws a word of a language if the model
+        finds none. ``word_factors``: from folded words to terms for scores, in nats."""
         size = language_model.model.get_output_embeddings().weight.shape[0]
-        words = CausalWords.of(language_model.tokenizer, size, name=language_model.name, known_words=known_words)
+        words = CausalWords.of(
+            language_model.tokenizer, size, name=language_model.name, known_words=known.folded if known else None
+        )
         settings.check_words(np.ones(len(words.candidates), dtype=bool))
-        self._words = WordsOfKinds(words, spoken or {}, known)
-        self._language_model, self._settings, self._known = language_model, settings, known
+        self._words = WordsOfKinds(words, known, kinds)
+        self._language_model, self._settings = language_model, settings
+        self._follows_classes = kinds is not None and beyond is None
         self._beyond, self._allowed_words, self._randomness = beyond, allowed_words, randomness
         self._prompt = CausalPrompt(language_model, language_model.instruction)
-        self._clock = ForwardClock()
         self._count = max(settings.right_context.candidates, settings.k if isinstance(settings, TopK) else 1)
         self._factors, self._least = word_factors, min(word_factors.values()) if word_factors else 0.0
         self._search: BestWords | DrawnWords = BestWords(self._words, self._count)
@@ -122,13 +113,13 @@ class ConstrainedFiller:
     @property
     def forward_seconds(self) -> float:
         """Seconds in the model so far."""
-        return self._clock.seconds
+        return self._language_model.seconds
 
     @property
     def counts(self) -> dict[str, int]:
         """Counts for a report. ``windowed_slots`` were filled with a part of the sentence as context,
         ``beyond_vocabulary`` by word frequency."""
-        return {**self._counts, "pieces_read": self._clock.pieces, **self._halving.counts}
+        return {**self._counts, **self._halving.counts}
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot; ``advance`` is called with the number of slots just filled."""
@@ -140,10 +131,6 @@ class ConstrainedFiller:
             following_words=self._settings.right_context.words,
         )
         fills: list[list[Fill]] = [[] for _ in sentences]
-
-        def work(batch: Sequence[tuple[int, EncodedSentence]]) -> list[list[Fill]]:
-            return self._fill_batch([self._begin(encoded) for _, encoded in batch], advance)
-
         batches = batches_that_fit(
             sorted(zip(with_slots, encoded, strict=True), key=lambda item: item[1].length),
             lambda batch, item: (
@@ -152,7 +139,8 @@ class ConstrainedFiller:
             ),
         )
         for batch in batches:
-            found = (its_fills for part in self._halving.run(batch, work, self._cached_pieces) for its_fills in part)
+            parts = self._halving.run(batch, lambda part: self._fill_batch([each for _, each in part], advance))
+            found = (its_fills for part in parts for its_fills in part)
             for (index, _), its_fills in zip(batch, found, strict=True):
                 fills[index] = its_fills
         return fills
@@ -162,67 +150,32 @@ class ConstrainedFiller:
         longest = min(max(encoded.length for _, encoded in batch), self._language_model.positions)
         return len(batch) * (1 + self._count) * (longest + len(self._prompt.head))
 
-    def _begin(self, encoded: EncodedSentence) -> _Progress:
-        following = encoded.following
-        if self._settings.right_context.words and following[-1] == encoded.known[-1]:
-            # A model that was tuned on prompts marks the end of a sentence.
-            following = [*following[:-1], following[-1] + self._prompt.end]
-        kinds = self._known[1].kinds(encoded.sentence) if self._known is not None else None
-        return _Progress(replace(encoded, following=following), [*encoded.input, *encoded.known[0]], kinds)
-
-    def _fill_batch(self, states: list[_Progress], advance: Callable[[int], object]) -> list[list[Fill]]:
-        head = CausalRows(self._language_model, 1, self._clock)
-        head_is_read = len(self._prompt.head) > 1
-        if head_is_read:
-            # The last piece of the head is read with each sentence, so that every row has a piece to read.
-            head.read([self._prompt.head[:-1]], [0])
-        rows = head.chosen([0] * len(states))
-        for state in states:
-            state.pending = [*self._prompt.head[-1 if head_is_read else 0 :], *state.pending]
+    def _fill_batch(self, sentences: Sequence[EncodedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
+        states = [_Progress(encoded, [*encoded.known[0]]) for encoded in sentences]
         active = states
         while active:
-            self._make_room(rows, active)
-            rows, scores, order = self._read(rows, [state.pending for state in active])  # (B, V)
-            active = [active[row] for row in order]
             slots = [state.slot for state in active]
-            found = candidates_of_slots(rows, scores, slots, self._words, self._search)
-            for row, (state, slot, candidates) in enumerate(zip(active, slots, found, strict=True)):
-                chosen, fallback = self._choose(candidates, slot, scores[row].cpu().numpy())
+            read = ReadTexts(self._language_model, list(map(self._left, active, slots)))
+            found = candidates_of_slots(read, slots, self._words, self._search)
+            for state, slot, candidates, scores in zip(active, slots, found, read.scores, strict=True):
+                chosen, fallback = self._choose(candidates, slot, scores.cpu().numpy())
                 state.fills.append(Fill(chosen.word, fallback))
-                state.pending = [*chosen.pieces, *state.encoded.known[len(state.fills)]]
-                self._counts["windowed_slots"] += state.windowed
+                state.written += [*chosen.pieces, *state.encoded.known[len(state.fills)]]
             advance(len(active))
-            unfinished = [
-                row for row, state in enumerate(active) if len(state.fills) < len(state.encoded.sentence.slots)
-            ]
-            if len(unfinished) < len(active):
-                rows, active = rows.chosen(unfinished), [active[row] for row in unfinished]
+            active = [state for state in active if len(state.fills) < len(state.encoded.sentence.slots)]
         return [state.fills for state in states]
-
-    def _read(self, rows: CausalRows, pending: Sequence[list[int]]) -> tuple[CausalRows, torch.Tensor, list[int]]:
-        """Read the pending pieces of each row, in groups of similar length. Returns the reordered rows, the scores
-        after each ``(B, V)``, and the order."""
-        groups = length_groups(list(map(len, pending)), rows.enough_pieces)
-        if len(groups) == 1:
-            return rows, rows.read(pending, [1] * len(pending)), list(range(len(pending)))
-        parts = [rows.chosen(group) for group in groups]
-        scores = [
-            part.read([pending[row] for row in group], [1] * len(group))
-            for part, group in zip(parts, groups, strict=True)
-        ]
-        return joined(parts), torch.cat(scores), [row for group in groups for row in group]
 
     def _choose(self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray) -> tuple[Candidate, bool]:
         """The candidate that the method chooses, and whether it is a fallback."""
         candidates = [candidate for candidate in candidates if fits(candidate.word, slot.want)]
-        if not candidates and self._known is not None:
+        if not candidates and self._follows_classes:
             candidates = self._words_of_one_piece(slot, scores)
         if candidates:
             return self._by_method(candidates, slot)
         if self._beyond is not None:
             # A word of the language by frequency, not on the list.
             self._counts["beyond_vocabulary"] += 1
-            word = self._beyond.draw(slot.place, slot.want, slot.language).word
+            word = self._beyond.draw(slot.place, slot.want, slot.kind).word
             return Candidate(word, tuple(self._language_model.encode([" " * slot.spaced + word])[0]), 0.0), False
         candidates = self._words_of_one_piece(slot, scores)
         return next((each for each in candidates if not self._allowed_words.holds(each.word)), candidates[0]), True
@@ -233,7 +186,7 @@ class ConstrainedFiller:
             temperature = self._settings.drawn_at or 1.0
             factors = [self._factors.get(fold(candidate.word), self._least) for candidate in candidates]
             scores = [score + temperature * factor for score, factor in zip(scores, factors, strict=True)]
-        off_list = self._allowed_words.off_list([candidate.word for candidate in candidates], slot.language)
+        off_list = self._allowed_words.off_list([candidate.word for candidate in candidates], slot.kind)
         random = self._randomness.at(slot.place)
         chosen, fallback = self._settings.choose(np.array(scores, dtype=np.float32), off_list, random)
         return candidates[chosen], fallback
@@ -241,7 +194,7 @@ class ConstrainedFiller:
     def _words_of_one_piece(self, slot: SlotContext, scores: np.ndarray) -> list[Candidate]:
         """All words of one piece, the likeliest first by the ``(V,)`` scores of their pieces."""
         whole = self._words[slot.kind].whole[slot.spaced]
-        if slot.language is None and not (whole >= 0).any():
+        if not (whole >= 0).any():
             whole = self._words[None].whole[slot.spaced]
         entries = np.flatnonzero(whole >= 0)
         fitting = entries[~np.isin(whole[entries], self._unwanted[slot.want])]
@@ -255,65 +208,30 @@ class ConstrainedFiller:
         order = entries[np.argsort(-scores[entries], kind="stable")].tolist()
         return [Candidate(texts[whole[entry]], (entry,), float(scores[entry])) for entry in order]
 
-    def _make_room(self, rows: CausalRows, states: Sequence[_Progress]) -> None:
-        """Restart rows at the end of the model's positions with the text nearest to their slots."""
-        forgotten = [0] * len(states)
-        for row, state in enumerate(states):
-            need = len(state.pending) + LONGEST_WORD + len(state.slot.following)
-            if rows.lengths[row] + need > self._language_model.positions:
-                state.pending, state.windowed = self._window(state), True
-                forgotten[row] = rows.lengths[row]
-        rows.take_back(forgotten)
-
-    def _window(self, state: _Progress) -> list[int]:
-        """The pieces of as many words around the next slot as fit."""
-        texts, index = state.encoded.sentence.texts, len(state.fills)
-        words = list(map(_WORDS.findall, texts))
-        given: list[str] = []  # in the prompt's input
-        written: list[str] = []  # in the output
-        for number in range(index + 1):
-            given += [*words[number], MARKER]
-            written += [*words[number], *(fill.word for fill in state.fills[number : number + 1])]
-        given.pop()
-        after = [word for of_text in words[index + 1 :] for word in (*of_text, MARKER)][:-1]
-        room = self._language_model.positions - LONGEST_WORD - len(state.slot.following)
-        # A word has at least one piece, so more words than ``room`` never fit.
-        reach = 1 << min(max(len(written), len(after)), room).bit_length()
-        while True:
-            text, near = ("".join(each[max(0, len(each) - reach) :]).lstrip() for each in (written, given))
-            text = text[:-1] if state.encoded.spaced[index] and text.endswith(" ") else text
-            inputs = self._prompt.inputs([[near, "".join(after[:reach])]])[0]
-            pieces = [*self._prompt.head, *inputs, *self._language_model.encode([text])[0]]
-            if len(pieces) <= room:
-                return pieces
-            if reach == 0:
-                raise ModelError(
-                    f"filler {self._language_model.name!r} has {self._language_model.positions} positions, too few for "
-                    "its prompt and one marker"
-                )
-            reach //= 2
+    def _left(self, state: _Progress, slot: SlotContext) -> list[int]:
+        """The pieces before a slot: prompt and sentence, or as much of the sentence before the slot as fits."""
+        pieces = [*self._prompt.head, *state.encoded.input, *state.written]
+        room = self._language_model.positions - LONGEST_WORD - len(slot.following)
+        if len(pieces) <= room:
+            return pieces
+        self._counts["windowed_slots"] += 1
+        return [*self._prompt.head[:1], *state.written[1 - max(room, 2) :]]
 
 
 def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[ConstrainedFiller, Casing]:
     """The filler for a fill by a causal language model with forced known words, and its casing."""
     words, languages = prepared.words, prepared.learned.languages
-    counts, spoken, beyond = words.counts, None, None
+    counts, beyond = words.counts, None
     if counts and languages:
-        shares = languages.shares(counts.words).items()
-        spoken = {language: counts.shared(share).folded for language, share in shares}
         beyond = UnigramFiller(words.off_list(counts, languages), prepared.randomness)
-    known = None
-    if counts and prepared.method.matches_classes:
-        known = (counts, words.opened.class_words(counts))
     filler = ConstrainedFiller(
         words.opened.causal,
         method,
         words.allowed_words,
         prepared.randomness,
-        counts.folded if counts else None,
-        spoken=spoken,
+        counts,
+        kinds=prepared.kinds if counts else None,
         beyond=beyond,
         word_factors=prepared.learned.word_factors,
-        known=known,
     )
     return filler, words.casing(is_cased=filler.is_cased)

@@ -1,7 +1,7 @@
 """A Hugging Face causal language model as a filler.
 
 A filler is a hub name, a folder, a GGUF file, or an adapter with its base. Every architecture works that caches keys
-and values; a test on a few pieces checks this (``rows.check_rows``). All text is encoded as if a line end preceded it,
+and values; a test on a few pieces checks this (``check_reading``). All text is encoded as if a line end preceded it,
 so a text has the same pieces at every position.
 """
 
@@ -14,7 +14,7 @@ import torch
 
 from tasks.causal_model import check_causal, load_causal_model, refuse_update_of_shared_weights
 from tasks.errors import ModelError
-from tasks.filling.causal_lm.rows import check_rows, window_of
+from tasks.filling.causal_lm.read_texts import check_reading
 from tasks.filling.fillers.filler_folder import CausalFillerRecord
 from tasks.model_source import locate_model, unreachable
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _MOST_POSITIONS = 2048
 """Maximum context: longer sentences are read through a window, even if a model has more positions."""
-_ENOUGH_PIECES = {"cpu": 128, "cuda": 4096}
 _BYTES_OF_LARGE_MODEL = 1 << 19
 _ANCHOR = "\n"
 
@@ -49,13 +48,12 @@ class CausalLanguageModel:
         """Entry for padding. The attention mask hides it, so any entry is valid."""
         names = ("max_position_embeddings", "max_seq_len")
         positions = next(filter(None, (getattr(model.config, name, None) for name in names)), _MOST_POSITIONS)
-        window = window_of(model.config)
-        self.positions: int = min(positions, _MOST_POSITIONS, window // 2 if window else _MOST_POSITIONS)
-        self.enough_pieces: int = _ENOUGH_PIECES.get(self.model.device.type, _ENOUGH_PIECES["cuda"])
-        """Number of pieces in a pass that use the device fully. A batch of this size may end to avoid padding."""
+        self.positions: int = min(positions, _MOST_POSITIONS)
         self.takes_positions = "position_ids" in inspect.signature(model.forward).parameters
         self.anchor: list[int] = self._plain([_ANCHOR])[0]
-        check_rows(self)
+        self.seconds = 0.0
+        """Seconds in the model so far."""
+        check_reading(self)
 
     @classmethod
     def load(cls, name: str) -> "CausalLanguageModel":

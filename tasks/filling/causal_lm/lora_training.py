@@ -19,7 +19,7 @@ from tasks.errors import CorpusError
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.prompts import INSTRUCTION, CausalPrompt
 from tasks.filling.fillers.settings import LoraTraining
-from tasks.filling.fillers.tuning import BETAS, endless, loss_curve
+from tasks.filling.fillers.tuning import BETAS, endless
 from tasks.filling.masked_lm.candidate_words import is_word
 from tasks.filling.masked_lm.marker_scores import scores_at
 from tasks.parts import blocks
@@ -117,30 +117,15 @@ def train_lora(
         return list(blocks(sorted(pool, key=lambda prompt: len(prompt.pieces)), size))
 
     batches = endless(prompts, size * _POOL_BATCHES, divided, random)
-    targets = seen = 0
 
     def next_loss() -> torch.Tensor:
-        nonlocal targets, seen
-        batch = next(batches)
-        scores, expected = _output_scores(language_model, inner, batch)
-        targets += len(expected)
-        seen += len(batch)  # the last batch of an epoch may be a smaller one
+        scores, expected = _output_scores(language_model, inner, next(batches))
         return torch.nn.functional.cross_entropy(scores, expected)
 
     with plain_attention(inner):
         factor = linear(settings.steps, settings.warm_up_share)
-        losses = Steps(optimiser, next_loss, factor, remedy="lower learning_rate").run(settings.steps)
-    tuned.eval()
-    return tuned, {
-        "steps": settings.steps,
-        "sentences": seen,
-        "different_sentences": min(len(prompts), seen),
-        **measured,
-        "output_pieces": targets,
-        "tuned_parameters": sum(weight.numel() for weight in weights),
-        "loss_curve": loss_curve(losses),
-        "loss": sum(losses[-10:]) / len(losses[-10:]),
-    }
+        Steps(optimiser, next_loss, factor, remedy="lower learning_rate").run(settings.steps)
+    return tuned.eval(), {"steps": settings.steps, **measured}
 
 
 def held_out_accuracy(language_model: CausalLanguageModel, lines: Sequence[str]) -> dict[str, Any] | None:

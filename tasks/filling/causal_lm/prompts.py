@@ -82,6 +82,9 @@ def encode_sentences(
     encoded = []
     for sentence, given in zip(sentences, inputs, strict=True):
         known, following = ([next(pieces) for _ in range(len(sentence.slots) + one)] for one in (1, 0))
+        if following_words and following and following[-1] == known[-1]:
+            # A model that was tuned on prompts marks the end of a sentence.
+            following[-1] = following[-1] + prompt.end
         spaced = [text.endswith(" ") for text in sentence.texts[:-1]]
         encoded.append(EncodedSentence(sentence, known, spaced, following, given))
     return encoded

@@ -18,6 +18,7 @@ import numpy as np
 
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold
+from tasks.filling.filled_lines import Kinds
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.masked_lm.candidate_words import (
     CandidateWords,
@@ -27,8 +28,7 @@ from tasks.filling.masked_lm.candidate_words import (
     space_sign,
     special_entries,
 )
-from tasks.filling.surrogates.class_words import ClassWords
-from tasks.filling.surrogates.words_by_frequency import Form
+from tasks.filling.masked_sentence import Kind
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase as Tokenizer
@@ -50,8 +50,8 @@ class CausalWords:
     """``(V,)`` booleans: whether a piece continues the word of the piece before."""
     tokenizer: "Tokenizer"
     known_words: Collection[str]
-    language: str | None = None
-    """Language of the words, for the list of never-masked words."""
+    kind: Kind = None
+    """Kind of the words, for the list of never-masked words."""
 
     @classmethod
     def of(
@@ -81,7 +81,7 @@ class CausalWords:
         begins = (spaced if sign is None else glued, spaced)
         return cls(candidates, begins, (whole_glued, whole_spaced), continues, tokenizer, known_words or ())
 
-    def among(self, known_words: Collection[str], language: str | None = None) -> "CausalWords":
+    def among(self, known_words: Collection[str], kind: Kind = None) -> "CausalWords":
         """These words restricted to the folded ``known_words``, and the first pieces restricted in the same way."""
         ordered = sorted(known_words)
         begins = np.zeros(len(self.continues), dtype=bool)
@@ -94,7 +94,7 @@ class CausalWords:
             begins=(self.begins[0] & begins, self.begins[1] & begins),
             whole=(at_start, after_space),
             known_words=known_words,
-            language=language,
+            kind=kind,
         )
 
     def mean_factors(self, factors: Mapping[str, float]) -> tuple[np.ndarray, np.ndarray]:
@@ -156,33 +156,22 @@ def _is_beginning(text: str, ordered: Sequence[str]) -> bool:
     return at < len(ordered) and ordered[at].startswith(text)
 
 
-Kind = str | Form | None
-"""Restriction of a fill: a language, the class of a marker, or the form of a masked word; ``None`` for none."""
-
-
 class WordsOfKinds(dict[Kind, CausalWords]):
     """The words that a model can write, by kind; the words of a kind are collected at its first use.
 
     ``None`` has the whole vocabulary.
     """
 
-    def __init__(
-        self,
-        words: CausalWords,
-        spoken: Mapping[str, Collection[str]],
-        known: tuple[WordFrequencies, ClassWords] | None,
-    ) -> None:
-        """``spoken``: the words of each language. ``known``: the words of classes and forms, if fills follow them."""
-        super().__init__({code: words.among(those, code) for code, those in spoken.items()})
-        self[None], self._known = words, known
+    def __init__(self, words: CausalWords, frequencies: WordFrequencies | None, kinds: Kinds | None) -> None:
+        """``frequencies``: known words, which ``kinds`` restrict; without any, fills follow no kinds."""
+        super().__init__({None: words})
+        self._frequencies, self._kinds = frequencies, kinds
 
     def __missing__(self, kind: Kind) -> CausalWords:
-        mask = None
-        if self._known is not None:
-            frequencies, class_words = self._known
-            mask = class_words.allowed(frequencies.words, kind)
+        known = self._frequencies
+        restricted = known and known.of_kind(self._kinds, kind)
         # Too few words do not restrict the filler.
         self[kind] = self[None]
-        if mask is not None:
-            self[kind] = self[None].among({fold(frequencies.words[index]) for index in np.flatnonzero(mask)})
+        if restricted is not None and restricted is not known:
+            self[kind] = self[None].among(restricted.folded, kind)
         return self[kind]

@@ -1,15 +1,11 @@
 """Folders of fillers: the record of a causal filler, adapters with their bases, and updates of packaged models.
 
-A folder has weights in safetensors, configuration and tokenizer, as ``from_pretrained`` needs them.
+A folder has weights in safetensors, configuration and tokenizer, as ``from_pretrained`` needs them. A causal filler
+also has ``causal_filler.json``. An adapter names its base there; the path of a base folder is relative to the adapter's
+folder, so both can be moved together.
 
-``train-filler`` writes ``causal_filler.json`` next to the weights of a causal filler. It has the instruction of the
-prompts that the model was tuned on (``null`` for none) and the precision. If the folder has only an adapter, it names
-the base. The path of a base folder is relative to the adapter's folder, so both can be moved together, and are found
-from every working folder.
-
-``train-filler`` writes a masked language model of a pip package as an update. The folder then has only the changes of
-the base's weights. Matrices are 8-bit integers with a scale for each row, and other weights are float16. It has an
-eighth of the size, and equal accuracy. Files:
+A masked language model of a pip package is written as an update: only the changes of the base's weights, in an eighth
+of the size, with equal accuracy. Files:
 
 - ``masked_filler.json``: the base;
 - ``update.safetensors``: ``NAME`` ``(rows, columns)`` int8 with ``NAME.scale`` ``(rows,)``, or ``NAME`` float16. It is
@@ -60,49 +56,28 @@ class CausalFillerRecord:
 
         Raises ``ModelError`` if an adapter does not name its base, or if the folder of its base does not exist.
         """
-        path = Path(folder) / RECORD
-        if path.exists():
-            return cls(**json.loads(path.read_text(encoding="utf-8")))._found_from(folder)
-        if (Path(folder) / ADAPTER).exists():
-            base = _json(Path(folder) / ADAPTER).get("base_model_name_or_path")
-            if not base:
+        folder = Path(folder)
+        record = cls()
+        if (folder / RECORD).exists():
+            record = cls(**json.loads((folder / RECORD).read_text(encoding="utf-8")))
+        elif (folder / ADAPTER).exists():
+            record = cls(base=_json(folder / ADAPTER).get("base_model_name_or_path"))
+            if not record.base:
                 raise ModelError(
                     f"adapter folder {str(folder)!r} does not name its base model in {ADAPTER}; "
                     "make the filler with 'palimpsest train-filler'"
                 )
-            return cls(base=base)._found_from(folder)
-        return cls()
-
-    def _found_from(self, folder: str | Path) -> "CausalFillerRecord":
-        """The record with the path of a base folder from the working folder.
-
-        If the record does not mark the base as a folder, it is first looked up in the working folder. Adapters from
-        other programs name their bases in this way.
-        """
-        if self.base is None or (not self.base_is_folder and Path(self.base).is_dir()):
-            return self
-        absolute = os.path.normpath(os.path.join(os.path.realpath(folder), self.base))
-        found = absolute if Path(folder).is_absolute() else os.path.relpath(absolute)
-        if os.path.isdir(absolute):
-            return replace(self, base=found)
-        if self.base_is_folder:
+        # Other programs name the base by its path from the working folder.
+        if record.base is None or (not record.base_is_folder and Path(record.base).is_dir()):
+            return record
+        absolute = os.path.normpath(os.path.join(os.path.realpath(folder), record.base))
+        found = absolute if folder.is_absolute() else os.path.relpath(absolute)
+        if record.base_is_folder and not os.path.isdir(absolute):
             raise ModelError(
                 f"filler {str(folder)!r} is an adapter, and its base, the folder {found!r}, does not exist; put the "
                 "base there, or make the filler again with merge: true"
             )
-        return self
-
-    def moved_to(self, folder: str | Path) -> "CausalFillerRecord":
-        """The record for the file of a folder, with the path of a base folder from there."""
-        if self.base is None or not Path(self.base).is_dir():
-            return self
-        return replace(
-            self, base=os.path.relpath(os.path.realpath(self.base), os.path.realpath(folder)), base_is_folder=True
-        )
-
-    def write(self, folder: str | Path) -> None:
-        """Write the record unchanged into a folder."""
-        (Path(folder) / RECORD).write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+        return replace(record, base=found) if os.path.isdir(absolute) else record
 
 
 def base_of(filler: str) -> str | None:
@@ -165,7 +140,9 @@ def save_filler(
 ) -> None:
     """Write the folder, for a causal filler with its ``record``. It replaces an old folder when it is complete."""
     check_filler_folder(path)
-    record = record.moved_to(path) if record else None
+    if record is not None and record.base is not None and Path(record.base).is_dir():
+        base = os.path.relpath(os.path.realpath(record.base), os.path.realpath(path))
+        record = replace(record, base=base, base_is_folder=True)
     with atomic_folder(path) as fresh:
         if record is not None and record.base is not None:
             # An adapter has the tokenizer of its base.
@@ -174,7 +151,7 @@ def save_filler(
             model.save_pretrained(str(fresh), safe_serialization=True)
             tokenizer.save_pretrained(fresh)
         if record is not None:
-            record.write(fresh)
+            (fresh / RECORD).write_text(json.dumps(asdict(record), indent=2) + "\n", encoding="utf-8")
         for file in fresh.iterdir():
             file.chmod(PUBLIC_MODE)
 

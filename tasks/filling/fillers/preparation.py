@@ -1,22 +1,19 @@
 """Preparation of fillers: training of a masked-LM head, and fine-tuning of masked and causal LMs (paper 3.2, FT).
 
-``train_head``: packages have sentence encoders, pretrained bodies without a head. The new weights start near a typical
-trained head. The transform is the identity, the decoder is tied to the body's word embeddings, and its bias is the log
-frequency of words. Head and body are then trained together on generic text, at separate rates.
-
-``prepare_masked_filler`` and ``prepare_causal_filler`` write a filler to a folder, trained or unchanged.
-``tune_masked_filler`` fine-tunes a masked LM on in-domain text with the masked-LM task. ``tune_causal_filler`` tunes a
-causal LM with LoRA on prompts of instruction, input and output.
+Packages have sentence encoders, pretrained bodies without a head. The new weights of a head start near a typical
+trained one: the transform is the identity, the decoder is tied to the body's word embeddings, and its bias is the log
+frequency of words. Head and body are then trained together on generic text.
 """
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
-from tasks.causal_model import computing_precision, load_causal_model
+from tasks.causal_model import load_causal_model
 from tasks.corpora.text_lines import read_corpus
 from tasks.errors import CorpusError, ModelError
 from tasks.files.atomic_file import atomic_folder
@@ -90,8 +87,8 @@ def train_head(
     settings: HeadTraining,
     *,
     name: str,
-) -> dict[str, Any]:
-    """Train in place; returns the new weights, steps, pieces, and the loss curve in nats per masked word.
+) -> None:
+    """Train in place.
 
     ``missing``: names of the weights that the source lacks. Lines are cut to ``longest_sentence`` or the model's limit.
     Raises ``CorpusError`` if no line has a word to mask, and ``ModelError`` if the loss stops being a number. On one
@@ -117,8 +114,7 @@ def train_head(
     rates = ((head, settings.learning_rate), (body, settings.body_learning_rate))
     groups = [{"params": weights, "lr": rate} for weights, rate in rates if weights]
     remedy = "lower learning_rate or body_learning_rate"
-    measured = train_on_masked_words(model, masker, sentences, settings, groups, random, remedy=remedy)
-    return {"fresh_weights": fresh, "fresh_parameters": sum(weight.numel() for weight in head), **measured}
+    train_on_masked_words(model, masker, sentences, settings, groups, random, remedy=remedy)
 
 
 def prepare_masked_filler(
@@ -129,31 +125,26 @@ def prepare_masked_filler(
     The trained model of a package is written as an update. Raises ``ModelError`` if the model has no head and gets
     none.
     """
-    held_out = read_corpus(valid) if valid else None
+    held_out, training, name = read_corpus(valid) if valid else None, settings.train_head, settings.model
     started = time.perf_counter()
-    model, tokenizer, missing = load_masked_model(settings.model)
+    model, tokenizer, missing = load_masked_model(name)
     # Check for a mask token before minutes of training.
-    MaskedLanguageModel(model, tokenizer, settings.model)
-    if settings.train_head and text:
-        report.measure(
-            **train_head(model, tokenizer, missing, read_corpus(text), settings.train_head, name=settings.model),
-            training_seconds=round(time.perf_counter() - started, 3),
-        )
+    MaskedLanguageModel(model, tokenizer, name)
+    if training and text:
+        train_head(model, tokenizer, missing, read_corpus(text), training, name=name)
+        report.measure(steps=training.steps, training_seconds=round(time.perf_counter() - started, 3))
     elif missing:
-        raise ModelError(
-            f"model {settings.model!r} has no masked-LM head ({len(missing)} weights are missing, such as "
-            f"{missing[0]!r}); set train_head (--set 'train_head={{}}')"
-        )
-    report.measure(parameters=sum(weight.numel() for weight in model.parameters()))
-    if settings.train_head and settings.model.startswith(PACKAGE_PREFIX):
-        base, _, fresh = load_masked_model(settings.model)
+        raise headless("model", name, missing)
+    report.measure(parameters=_parameters_of(model))
+    if training and name.startswith(PACKAGE_PREFIX):
+        base, _, fresh = load_masked_model(name)
         with atomic_folder(output) as folder:
-            write_update(model, base, fresh, settings.model, folder)
+            write_update(model, base, fresh, name, folder)
         model, tokenizer, _ = load_masked_model(output)
     else:
         save_filler(model, tokenizer, output)
     if held_out:
-        report.measure(**masked_accuracy(model, tokenizer, held_out, name=settings.model))
+        report.measure(**masked_accuracy(model, tokenizer, held_out, name=name))
 
 
 def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageModelTuning, output: str) -> dict[str, Any]:
@@ -168,10 +159,9 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
         raise headless("base", base, missing)
     random = np.random.default_rng(settings.seed)
     language_model, masker = _checked(model, tokenizer, base)
-    frame = language_model.frame
-    room = min(frame.room, LONGEST_SENTENCE)
+    room = min(language_model.room, LONGEST_SENTENCE)
     encoded = language_model.encode([sentence.texts for sentence in text.held_out])
-    whole = [[*frame.prefix, *pieces[:room], *frame.suffix] for pieces in encoded]
+    whole = [[*language_model.prefix, *pieces[:room], *language_model.suffix] for pieces in encoded]
     held_out = [pieces for pieces in whole if masker.maskable(np.array([pieces])).any()]
     if not held_out:
         raise CorpusError(
@@ -183,12 +173,14 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
     model.get_input_embeddings().weight.requires_grad_(False)
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     groups = [{"params": weights, "lr": settings.learning_rate}]
-    measured = train_on_masked_words(model, masker, sentences, settings, groups, random, remedy="lower learning_rate")
+    train_on_masked_words(model, masker, sentences, settings, groups, random, remedy="lower learning_rate")
     after = accuracy_of_pieces(model, masker, held_out, name=output)
     save_filler(model, tokenizer, output)
-    parameters = sum(weight.numel() for weight in model.parameters())
-    tuned = sum(weight.numel() for weight in weights)
-    return {**measured, "parameters": parameters, "tuned_parameters": tuned, **before_and_after(before, after)}
+    return {"steps": settings.steps, "parameters": _parameters_of(model), **before_and_after(before, after)}
+
+
+def _parameters_of(model: "PreTrainedModel") -> int:
+    return sum(weight.numel() for weight in model.parameters())
 
 
 def _checked(model: "PreTrainedModel", tokenizer: "Tokenizer", name: str) -> tuple[MaskedLanguageModel, WordMasker]:
@@ -206,31 +198,19 @@ def prepare_causal_filler(
     The report has the held-out loss and accuracy before (``untuned_...``) and after tuning. Raises ``CorpusError`` if
     the held-out text has no word to guess.
     """
-    held_out = read_corpus(valid) if valid else []
-    lines = read_corpus(text) if settings.lora and text else None
+    held_out, lora = read_corpus(valid) if valid else [], settings.lora
+    lines = read_corpus(text) if lora and text else []
     model, tokenizer = load_causal_model(settings.model, settings.gguf_file, precision=settings.precision)
     language_model = CausalLanguageModel(model, tokenizer, settings.model)
-    report.measure(
-        parameters=sum(weight.numel() for weight in model.parameters()),
-        computed_in=computing_precision(settings.precision),
-    )
-    written, base, accuracy = model, None, held_out_accuracy(language_model, held_out)
-    if held_out and not accuracy:
+    record = CausalFillerRecord(precision=settings.precision, base=settings.model, gguf_file=settings.gguf_file)
+    found = _tuned(language_model, lines, lora, held_out, record, output)
+    if held_out and not found.before:
         raise CorpusError(
             "the validation text has no line with a word to mask and without markers; give other text, or none"
         )
-    if settings.lora is not None and lines is not None:
-        report.measure(**{f"untuned_{name}": value for name, value in (accuracy or {}).items()})
-        started = time.perf_counter()
-        written, language_model, measured = _tuned(language_model, lines, settings.lora)
-        report.measure(**measured, training_seconds=round(time.perf_counter() - started, 3))
-        base = None if settings.lora.merge else settings.model
-        accuracy = held_out_accuracy(language_model, held_out)
-    report.measure(**accuracy or {})
-    record = CausalFillerRecord(
-        INSTRUCTION if settings.lora else None, settings.precision, base, settings.gguf_file if base else None
-    )
-    save_filler(written, tokenizer, output, record)
+    if lora:
+        report.measure(**{f"untuned_{name}": value for name, value in (found.before or {}).items()})
+    report.measure(parameters=found.parameters, **found.measured, **found.after or {})
 
 
 def tune_causal_filler(base: str, text: TuningText, settings: CausalLanguageModelTuning, output: str) -> dict[str, Any]:
@@ -248,23 +228,43 @@ def tune_causal_filler(base: str, text: TuningText, settings: CausalLanguageMode
         )
     language_model = CausalLanguageModel(model, tokenizer, base, instruction=record.instruction)
     held_out = [sentence.texts[0] for sentence in text.held_out if not sentence.slots]
-    before = held_out_accuracy(language_model, held_out)
-    # Count now: after the tuning the parameters may include the update.
-    parameters = sum(weight.numel() for weight in model.parameters())
-    written, language_model, measured = _tuned(language_model, text.lines, settings)
-    after = held_out_accuracy(language_model, held_out)
-    named = None if settings.merge else base
-    save_filler(written, tokenizer, output, CausalFillerRecord(INSTRUCTION, record.precision, named))
-    measured["sentences_seen"] = measured.pop("sentences")
-    return {**measured, "parameters": parameters, **before_and_after(before, after)}
+    record = CausalFillerRecord(precision=record.precision, base=base)
+    found = _tuned(language_model, text.lines, settings, held_out, record, output)
+    return {**found.measured, "parameters": found.parameters, **before_and_after(found.before, found.after)}
+
+
+class _Tuned(NamedTuple):
+    """Figures of a causal filler."""
+
+    parameters: int
+    before: dict[str, Any] | None
+    """Accuracy at held-out words without the update; ``None`` without such words."""
+    after: dict[str, Any] | None
+    """The same with the update."""
+    measured: dict[str, Any]
 
 
 def _tuned(
-    language_model: CausalLanguageModel, lines: Sequence[str], settings: LoraTraining
-) -> tuple[Any, CausalLanguageModel, dict[str, Any]]:
-    """The model to write, merged or with its update, the language model with the update, and the measurements."""
+    language_model: CausalLanguageModel,
+    lines: Sequence[str],
+    settings: LoraTraining | None,
+    held_out: Sequence[str],
+    record: CausalFillerRecord,
+    output: str,
+) -> _Tuned:
+    """Tune a model if there are settings, and write the folder. ``record``: of a folder with an update alone."""
+    model, tokenizer, name = language_model.model, language_model.tokenizer, language_model.name
+    parameters, before = _parameters_of(model), held_out_accuracy(language_model, held_out)
+    if settings is None:
+        save_filler(model, tokenizer, output, CausalFillerRecord(precision=record.precision))
+        return _Tuned(parameters, before, before, {})
+    started = time.perf_counter()
     written, measured = train_lora(language_model, lines, settings)
-    model = language_model.model
+    measured["training_seconds"] = round(time.perf_counter() - started, 3)
+    record = replace(record, instruction=INSTRUCTION)
     if settings.merge:
         written = model = written.merge_and_unload()
-    return written, CausalLanguageModel(model, language_model.tokenizer, language_model.name), measured
+        record = replace(record, base=None, gguf_file=None)
+    after = held_out_accuracy(CausalLanguageModel(model, tokenizer, name), held_out)
+    save_filler(written, tokenizer, output, record)
+    return _Tuned(parameters, before, after, measured)

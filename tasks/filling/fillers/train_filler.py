@@ -69,10 +69,10 @@ def train_filler(settings: AnyFiller, files: TrainFillerFiles, cell: Cell, resou
     check_filler_folder(files.output)
     set_up_torch(resources.threads)
     report = Report(seed=training.seed if training else None)
-    found = ready_made("train_filler", settings, _inputs(settings, files)) if training else None
-    if found:
-        found.copy_to(files.output)
-        report.measure(**found.measured)
+    copied = ready_made("train_filler", settings, _inputs(settings, files)) if training else None
+    if copied:
+        copied.copy_to(files.output)
+        report.measure(**copied.measured)
     else:
         from tasks.filling.fillers.preparation import prepare_causal_filler, prepare_masked_filler
 
@@ -81,26 +81,15 @@ def train_filler(settings: AnyFiller, files: TrainFillerFiles, cell: Cell, resou
             prepare_causal_filler(settings, *given)
         else:
             prepare_masked_filler(settings, *given)
-    _say(files.output, report)
+    accuracy = report.measured.get("valid_top_1_accuracy")
+    found = "" if accuracy is None else f"; the right word first at {accuracy:.1%} of the held-out words"
+    print(f"filler in {files.output}{found}", file=sys.stderr)
     return report
 
 
 def training_of(settings: AnyFiller) -> HeadTraining | LoraTraining | None:
     """Settings of the training; ``None`` for a model that is copied unchanged."""
     return settings.lora if isinstance(settings, CausalLanguageModelFiller) else settings.train_head
-
-
-def _say(output: str, report: Report) -> None:
-    measured, quality = report.measured, ""
-    if "valid_perplexity" in measured:
-        quality = (
-            f"; on held-out words perplexity {measured['valid_perplexity']:.1f}, "
-            f"the right word first in {measured['valid_top_1_accuracy']:.1%}"
-        )
-    if "valid_top_10_accuracy" in measured:
-        quality += f", among ten in {measured['valid_top_10_accuracy']:.1%}"
-    trained = f" after {measured['steps']} steps in {measured['training_seconds']:.0f} s" if "steps" in measured else ""
-    print(f"filler in {output}{trained}{quality}", file=sys.stderr)
 
 
 def _of_model(files: TrainFillerFiles) -> dict[str, object]:

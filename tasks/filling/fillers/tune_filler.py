@@ -94,11 +94,13 @@ def tune_filler(settings: AnyTuning, files: TuneFiles, cell: Cell, resources: Re
 
         report.measure(**tune_masked_filler(files.base, text, settings, files.output))
     report.measure(training_seconds=round(time.perf_counter() - started, 3))
-    if report.measured["held_out_loss"] is None:
+    measured = report.measured
+    if measured["held_out_loss"] is None:
         report.warn("no held-out sentence without markers has a word to guess: the accuracy at such words is unknown")
-    if report.measured.get("fills") and report.measured.get("class_slots") == 0:
+    if measured.get("fills") and measured.get("class_slots") == 0:
         report.warn("no marker has a class: classes=match changed nothing in the filling; mask by class")
-    _say(files.output, report)
+    filled = f", {measured['fills']:,} places filled first" if "fills" in measured else ""
+    print(f"tuned filler in {files.output} after {measured['steps']} steps{filled}", file=sys.stderr)
     return report
 
 
@@ -128,23 +130,6 @@ def _check_base(base: str, settings: AnyTuning) -> None:
         raise ParameterError(
             f"kind is {settings.kind!r}, but base {base!r} has kind {kind!r}; set kind: {kind}, or name another base"
         )
-
-
-def _say(output: str, report: Report) -> None:
-    measured = report.measured
-    quality = "; no held-out sentence to test on"
-    if measured["held_out_loss"] is not None:
-        quality = (
-            f"; on held-out words perplexity {measured['base_held_out_perplexity']:.1f} before, "
-            f"{measured['held_out_perplexity']:.1f} after, the right word first in "
-            f"{measured['base_held_out_top_1_accuracy']:.1%} before, {measured['held_out_top_1_accuracy']:.1%} after"
-        )
-    filled = f", {measured['fills']:,} places filled first" if "fills" in measured else ""
-    print(
-        f"tuned filler in {output} after {measured['steps']} steps on {measured['training_sentences']:,} sentences"
-        f"{filled} in {measured['training_seconds'] + measured.get('filling_seconds', 0):.0f} s{quality}",
-        file=sys.stderr,
-    )
 
 
 def _inputs(settings: AnyTuning, files: TuneFiles) -> list[str]:

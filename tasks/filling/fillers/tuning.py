@@ -1,13 +1,10 @@
 """Text for fine-tuning a filler, and figures of its training for reports.
 
-A masked corpus gives two kinds of in-domain text without private words (paper 3.2). One is the sentences without any
-marker, the other the whole corpus, filled by the base. The held-out sentences are the same for both, in every round and
-with every seed. The model sees them masked, with mask tokens at the markers. So it guesses only words that were never
-masked, and no fill helps. Duplicates of held-out sentences in the masked corpus are not trained on either. Corpora of
-``palimpsest corpora`` have hardly any, since it removes repeats.
+Training text is the sentences without any marker, or the whole corpus, filled by the base (paper 3.2). The held-out
+sentences are the same for both, in every round and with every seed. The model sees them masked, with mask tokens at the
+markers. So it guesses only words that were never masked, and no fill helps.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -20,26 +17,12 @@ from tasks.filling.fillers.settings import Tuning
 from tasks.filling.masked_sentence import MaskedSentence, read_masked_line
 
 Item = TypeVar("Item")
-_CURVE_POINTS = 40
 BETAS = (0.9, 0.98)
 """Betas of AdamW."""
 
 
-def loss_curve(losses: Sequence[float]) -> list[dict[str, float]]:
-    """Mean loss over each of at most 40 ranges of steps."""
-    size = math.ceil(len(losses) / _CURVE_POINTS)
-    ranges = [losses[start : start + size] for start in range(0, len(losses), size)]
-    return [
-        {"step": min((index + 1) * size, len(losses)), "loss": round(sum(part) / len(part), 4)}
-        for index, part in enumerate(ranges)
-    ]
-
-
 def endless(
-    items: Sequence[Item],
-    pool: int,
-    divided: Callable[[list[Item]], list[list[Item]]],
-    random: np.random.Generator,
+    items: Sequence[Item], pool: int, divided: Callable[[list[Item]], list[list[Item]]], random: np.random.Generator
 ) -> Iterator[list[Item]]:
     """Endless batches in random order; every item occurs once per epoch. ``divided`` makes batches of similar length
     from ``pool`` random items."""

@@ -4,24 +4,18 @@ With ``prior: counted`` a method reads the sidecar once, counts, adds noise, and
 and report are a function of the masked text, public data, the seed and the noisy counts. So epsilon covers a release:
 *the masked words of a line (or document), given the masked text*.
 
-- **Counted words**: words of the public word counts that are not on the list of never-masked words. A word that only
-  the private text has is never counted, so it cannot come out. With ``names: leave_out``, words that public text writes
-  with a capital are not counted one by one. Noise hides a name of one line, not a name of a thousand lines. Titles,
-  weekdays and months that are no person's name are counted (``NAMES_OF_NOBODY``).
-- **Contribution of a unit**: at most L = ``words_per_unit`` masked words of a line or document are counted, drawn at
-  random, one for each marker.
-- **Noise**: each count c becomes c + X with P(X = k) proportional to exp(-|k| / b), b = 2 L / epsilon, for integers k:
-  the geometric mechanism (Ghosh, Roughgarden and Sundararajan 2009). Other words at the markers of one unit change the
-  counts by at most 2 L in sum. So they change the probability of an outcome by at most a factor of exp(epsilon). The
-  number of markers is known: the masked text shows it.
-- **Use**: the noisy counts and the frequencies expected without counts (``prior: domain``) are combined word by word
-  (``noise``), at no cost of epsilon. A word is *taken* if noise alone is expected to reach its count for at most one of
-  all words. A fill by context writes three groups at their counted frequencies: each taken word, all names together,
-  and all other words together (``masked_lm.weighing``).
+- **Categories**: every word of the public word counts, all names together, and all other words. So a word that only
+  the private text has cannot come out. ``NAMES_OF_NOBODY`` are capitalised words that are counted one by one.
+- **Contribution of a unit**: at most L = ``words_per_unit`` masked words of a line or document, drawn at random, one
+  for each marker.
+- **Noise**: P(X = k) proportional to exp(-|k| / b), b = 2 L / epsilon, for integers k: the geometric mechanism (Ghosh,
+  Roughgarden and Sundararajan 2009). Other words at the markers of one unit change the counts by at most 2 L in sum.
+- **Use**: noisy counts and frequencies without counts (``prior: domain``) are combined word by word (``noise``). A word
+  is *taken* if noise alone is expected to reach its count for at most one of all words. A fill by context writes each
+  taken word, all names together and all other words together as often as counted (``masked_lm.weighing``).
 
 The noise is derived from a secret key (``clone_key``) and from everything counted. The same fill has the same noise, so
-a repetition reveals nothing new. Counts of another technique, epsilon or key, or of a corpus that has grown, are
-another set. The epsilons of all released sets add up.
+a repetition reveals nothing new. Any other counts have other noise, and the epsilons of all released sets add up.
 """
 
 import hashlib

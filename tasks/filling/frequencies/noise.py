@@ -1,21 +1,14 @@
 """Geometric noise for counts, and word rates by empirical Bayes from noisy counts (Robbins 1956).
 
-The noise X is an integer with P(X = k) proportional to ratio^abs(k) (Ghosh, Roughgarden and Sundararajan 2009).
-
-Public text predicts a word w at r(w) of the counted places. In this text the word has a rate t and occurs at c places;
-y = c + X is observed, with P(X = x) ~ ratio^abs(x):
+The noise X is an integer with P(X = k) proportional to ratio^abs(k) (Ghosh, Roughgarden and Sundararajan 2009). Public
+text predicts a word w at r of the counted places. It occurs at c places; y = c + X is observed:
 
     m = 4^k with probability p(k),    t ~ exponential with mean r m,    c ~ Poisson(t)
-
-So c is geometric for each k. The estimated rate is the mean of t, given y:
-
     E(t | y) = sum over k, c of P(k, c | y) (c + 1) r m / (r m + 1)
 
-Most words of public text never occur in a private text, and some occur a thousand times as often as expected. The p(k)
-maximise the probability of all noisy counts, found by EM (Kiefer and Wolfowitz 1956; Efron 2014, "Two modeling
-strategies for empirical Bayes estimation"). A large count then decides alone. The weight of a small one depends on the
-noise and on how rare the word is. Words without a count share the rest. Only noisy counts are used, so it costs no
-privacy.
+The p(k) maximise the probability of all noisy counts, found by EM (Kiefer and Wolfowitz 1956; Efron 2014, "Two modeling
+strategies for empirical Bayes estimation"). A large count then decides alone. Words without a count share the rest.
+Only noisy counts are used, so it costs no privacy.
 """
 
 import math

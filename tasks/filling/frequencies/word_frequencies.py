@@ -1,8 +1,5 @@
 """Word frequencies of generic text and of the private domain, and the list of never-masked words.
 
-``AllowedWords`` is a masking technique's list, for the off-list rule (paper 3.2). A technique with a list masks only
-words that are *not* on it. So a fill on the list cannot be like the word that it replaces.
-
 ``domain_frequencies`` estimates the frequencies of the private domain without the masked words. Each generic sentence
 ``s`` gets a weight by its words ``v`` that are unmasked in the masked text: naive Bayes over one sentence (as in Moore
 and Lewis 2010, "Intelligent selection of language model training data"),
@@ -10,13 +7,9 @@ and Lewis 2010, "Intelligent selection of language model training data"),
     score(s) = sum over v of log(p_masked(v) / p_generic(v)) / sqrt(number of v),    clipped to -6 ... 6
     weight(s) = exp(strength * score(s)),    scaled so that the total count of unseen words does not change
 
-with p_masked smoothed by 1,000 words of generic text. The frequency of every word ``w`` is multiplied by the ratio of
-its weighted to its plain occurrences; with K, the ratio of a rare word is near 1:
-
-    frequency(w) * (sum of weight(s) over the occurrences of w + K) / (occurrences of w + K),    K = 20
-
-The unmasked words are divided into two halves. One half weights the sentences, and the strength is chosen that
-maximises the likelihood of the other half in the masked text. Each half has both roles in turn.
+with p_masked smoothed by 1,000 words of generic text. Each word's frequency is multiplied by the ratio of its weighted
+to its plain occurrences, both plus K = 20. Half of the unmasked words weights the sentences, and the strength maximises
+the likelihood of the other half in the masked text. Each half has both roles in turn.
 """
 
 import zlib
@@ -27,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,7 +30,10 @@ from tasks.corpora.words import fold, folded_words
 from tasks.errors import CorpusError
 from tasks.filling.fill_words import is_latin
 from tasks.filling.masked_lm.candidate_words import is_letter, is_word
-from tasks.filling.masked_sentence import read_masked_line, usual_forms
+from tasks.filling.masked_sentence import Kind, read_masked_line, usual_forms
+
+if TYPE_CHECKING:
+    from tasks.filling.filled_lines import Kinds
 
 _NEARLY_ALL = 0.9
 
@@ -64,14 +60,14 @@ class AllowedWords:
     def __len__(self) -> int:
         return len(self._words)
 
-    def holds(self, word: str, language: str | None = None) -> bool:
-        """Whether the folded word is on the list; as a word of a language, if one is given."""
+    def holds(self, word: str, kind: Kind = None) -> bool:
+        """Whether the folded word is on the list; as a word of a language, if the ``kind`` is one."""
         folded = fold(word)
-        return folded in self._words or folded in self._by_language.get(language or "", ())
+        return folded in self._words or (isinstance(kind, str) and folded in self._by_language.get(kind, ()))
 
-    def off_list(self, words: Iterable[str], language: str | None = None) -> np.ndarray:
+    def off_list(self, words: Iterable[str], kind: Kind = None) -> np.ndarray:
         """``(W,)`` booleans: which words are not on the list; all of them without a list."""
-        return np.array([not self.holds(word, language) for word in words], dtype=bool)
+        return np.array([not self.holds(word, kind) for word in words], dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -125,6 +121,11 @@ class WordFrequencies:
         left = np.flatnonzero(counts)
         groups = None if self.groups is None else self.groups[left]
         return WordFrequencies(tuple(self.words[index] for index in left.tolist()), counts[left], groups)
+
+    def of_kind(self, kinds: "Kinds | None", kind: Kind) -> "WordFrequencies":
+        """Frequencies of the words of a kind; this object if the kind restricts nothing."""
+        weights = None if kinds is None else kinds.weights(self.words, kind)
+        return self if weights is None else self.shared(weights)
 
     def items(self) -> Iterable[tuple[str, int]]:
         """Each word with its count."""

@@ -1,20 +1,16 @@
 """Entries of a masked LM's vocabulary that are words, so that one marker gets exactly one word.
 
-Many entries of a vocabulary are no words. These are never written:
+These entries are never written:
 
-- special and added tokens (``[CLS]``, ``<s>``, ``[unused7]``);
-- continuation pieces: ``##ing`` of WordPiece; in byte-level BPE and SentencePiece vocabularies every piece that does
-  not begin with the sign for a space (``Ġ``, ``▁``);
-- entries that are not exactly one word by ``corpora.words``: bare punctuation, ``and/or``, an ending without a word;
-- single characters other than ``a``, ``i`` and digits (initials, list marks, letters of other scripts), and typographic
-  forms (``ﬁ``). Letters from a to z are allowed if the word list has them. It has them only if masked words are counted
-  (people spell words, and meetings mention *p* and *m*);
-- digits that begin with a zero: ``000`` is a tokenizer's rest of ``1,000``;
+- special and added tokens, and continuation pieces: ``##ing`` of WordPiece, pieces without the sign for a space (``Ġ``,
+  ``▁``) in other vocabularies;
+- entries that are not exactly one word by ``corpora.words``, and typographic forms (``ﬁ``);
+- single characters other than ``a``, ``i`` and digits. Letters from a to z are allowed if the word list has them, as if
+  masked words are counted;
+- digits that begin with a zero, and pieces of contractions and addresses (``didn``, ``ll``, ``www``);
 - strong words and slurs, and letters from a to z with marks on them (``fill_words``);
-- debris of contractions: ``didn``, ``ll``, ``ve``: pieces of tokenizers that cut at the apostrophe;
-- with a word list (``--word-counts``), likely beginnings of words that the list lacks. These are all such entries of a
-  vocabulary with space signs (``Ġconf``), and WordPiece entries of up to three characters. Longer WordPiece entries are
-  nearly always whole words.
+- with a word list, entries that the list lacks, if they may be beginnings of words: all of a vocabulary with space
+  signs (``Ġconf``), and WordPiece entries of up to three characters.
 
 A word may have two entries: one after a space, and one at the start of a line or after a bracket (``ĠBoston`` and
 ``Boston``). The entry that fits the slot is scored.

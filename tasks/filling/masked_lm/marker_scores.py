@@ -74,40 +74,35 @@ Result = TypeVar("Result")
 class BatchHalving:
     """Division of batches that do not fit into GPU memory; one object per model.
 
-    It halves a batch until its parts fit, and divides later batches of this size at once. Results are equal, except for
-    the rounding of sums, which on a GPU depends on the batch size.
+    It halves a batch until its parts fit. Results are equal, except for the rounding of sums, which on a GPU depends on
+    the batch size.
     """
 
     def __init__(self, name: str) -> None:
         """``name``: name of the model, for the error message."""
         self._name = name
-        self._most: int | None = None
         self.counts: Counter[str] = Counter(halved_batches=0)
         """``halved_batches``: number of batches that ran out of memory and were halved."""
 
-    def run(
-        self, items: Sequence[Item], work: Callable[[Sequence[Item]], Result], cells: Callable[[Sequence[Item]], int]
-    ) -> list[Result]:
+    def run(self, items: Sequence[Item], work: Callable[[Sequence[Item]], Result]) -> list[Result]:
         """The results of ``work`` on all items together, or on parts of them, in order.
 
-        ``cells``: size of a batch (such as pieces with padding). Raises ``PassingError`` if one item does not fit.
+        Raises ``PassingError`` if one item does not fit.
         """
-        if len(items) == 1 or self._most is None or cells(items) <= self._most:
-            try:
-                return [work(items)]
-            except torch.cuda.OutOfMemoryError:
-                # Handled below: in this block the error still references the memory of its frames.
-                pass
-            torch.cuda.empty_cache()
-            if len(items) == 1:
-                raise PassingError(
-                    f"model {self._name!r}: the GPU has too little memory for a single sentence of {cells(items)} "
-                    "pieces; free memory on it, or take a smaller model"
-                )
-            self.counts["halved_batches"] += 1
-            self._most = max(1, cells(items) // 2)
+        try:
+            return [work(items)]
+        except torch.cuda.OutOfMemoryError:
+            # Handled below: in this block the error still references the memory of its frames.
+            pass
+        torch.cuda.empty_cache()
+        if len(items) == 1:
+            raise PassingError(
+                f"model {self._name!r}: the GPU has too little memory for a single sentence; free memory on it, or "
+                "take a smaller model"
+            )
+        self.counts["halved_batches"] += 1
         half = (len(items) + 1) // 2
-        return [*self.run(items[:half], work, cells), *self.run(items[half:], work, cells)]
+        return [*self.run(items[:half], work), *self.run(items[half:], work)]
 
 
 def check_architecture(model: "PreTrainedModel", name: str) -> None:

@@ -3,29 +3,23 @@
 In each round the first open slot of every sentence is filled. It sees the fills of earlier rounds, and mask tokens at
 the later slots. So the model works on full batches, and a fill depends neither on the batch size nor on other sentences
 of the batch.
-
-A line with thousands of markers would need thousands of rounds. So in a line longer than the model's positions, one
-round may fill slots at a distance of at least ``_REACH`` pieces. Closer slots are still filled in order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 import numpy as np
 
 from tasks.errors import ModelError
-from tasks.filling.fill_words import Wanted, unwanted, wanted
+from tasks.filling.fill_words import unwanted, wanted
+from tasks.filling.filled_lines import Kinds
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
-from tasks.filling.masked_lm.masked_language_model import Asked, MaskedLanguageModel
-from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+from tasks.filling.masked_sentence import Casing, Fill, Kind, MaskedSentence
 from tasks.filling.prepared_fill import PreparedFill
 from tasks.filling.settings import CandidateMethod
-from tasks.filling.surrogates.class_words import ClassWords
-from tasks.filling.surrogates.words_by_frequency import Form
 
-_REACH = 32
 Choose = Callable[[np.ndarray, np.ndarray, np.random.Generator], tuple[int, bool]]
 """As ``CandidateMethod.choose``."""
 
@@ -38,11 +32,7 @@ class _Progress:
     pieces: list[int]
     positions: list[int]
     """Positions of all slots."""
-    open: list[int]
-    """Slots without a fill, ascending."""
-    kinds: Sequence[str | Form | None]
-    """Class or form of each slot, if fills follow them."""
-    fills: dict[int, Fill] = field(default_factory=dict)
+    fills: list[Fill] = field(default_factory=list)
 
 
 class MaskedFiller:
@@ -53,23 +43,17 @@ class MaskedFiller:
         model: MaskedLanguageModel,
         candidates: CandidateWords,
         choose: Choose,
-        off_list: Mapping[str | None, np.ndarray],
+        off_list: Mapping[Kind, np.ndarray],
         randomness: MarkerRandomness,
         *,
-        shares: Mapping[str, np.ndarray] | None = None,
-        class_words: ClassWords | None = None,
+        kinds: Kinds | None = None,
         batch_sentences: int,
     ) -> None:
-        """``off_list``: ``(W,)`` booleans for each language of a place, or ``None`` for all places. ``shares``:
-        ``(W,)`` share of each candidate in each language; one without a share is never written in this language.
-        ``class_words``: words of classes and forms, if fills follow them."""
+        """``off_list``: ``(W,)`` booleans for each language of a place, and ``None`` for other places. ``kinds``: of
+        slots; a word of weight 0 is written only if no other word fits."""
         self._model, self._candidates, self._choose, self._off_list = model, candidates, choose, off_list
-        self._randomness, self._batch_sentences, self._class_words = randomness, batch_sentences, class_words
-        misplaced = unwanted(candidates.words)
-        self._unwanted: dict[str | None, dict[Wanted, np.ndarray]] = {None: misplaced}
-        for language, share in (shares or {}).items():
-            foreign = np.flatnonzero(share == 0)
-            self._unwanted[language] = {want: np.union1d(none, foreign) for want, none in misplaced.items()}
+        self._randomness, self._batch_sentences, self._kinds = randomness, batch_sentences, kinds
+        self._unwanted = unwanted(candidates.words)
         self.counts = model.halving.counts
         """Number of batches that ran out of memory and were halved."""
         self.candidate_count = len(candidates)
@@ -84,69 +68,58 @@ class MaskedFiller:
         """The fills of each sentence, one per slot; ``advance`` is called with the number of slots just filled.
 
         Raises ``ModelError`` if the model's scores are not finite. If a GPU runs out of memory, batches become smaller.
-        Raises ``ResourceError`` if one sentence alone does not fit.
+        Raises ``PassingError`` if one sentence alone does not fit.
         """
         states = []
         encoded = iter(self._model.encode([sentence.texts for sentence in sentences if sentence.slots]))
         for sentence in sentences:
             pieces = next(encoded) if sentence.slots else []
             positions = self._model.open_positions(pieces)
-            kinds = self._class_words.kinds(sentence) if self._class_words else ()
-            states.append(_Progress(sentence, pieces, positions, list(range(len(positions))), kinds))
-        while asked := [(state, item) for state in states if state.open for item in self._ask(state)]:
-            windows = [item for _, item in asked]
-            for places, scores in self._model.scored(windows, self._candidates, self._batch_sentences):
-                for (index, slot), row in zip(places, scores, strict=True):
-                    self._fill(asked[index][0], slot, row)
-                advance(len(places))
-        return [[state.fills[slot] for slot in range(len(state.positions))] for state in states]
+            states.append(_Progress(sentence, pieces, positions))
+        while active := [state for state in states if len(state.fills) < len(state.positions)]:
+            asked = [
+                self._model.ask(state.sentence.texts, slot, state.pieces, state.positions[slot])
+                for state in active
+                for slot in [len(state.fills)]
+            ]
+            for indices, scores in self._model.scored(asked, self._candidates, self._batch_sentences):
+                for index, row in zip(indices, scores, strict=True):
+                    self._fill(active[index], row)
+                advance(len(indices))
+        return [state.fills for state in states]
 
-    def _ask(self, state: _Progress) -> list[Asked]:
-        """The windows of this round with their slots. They are made before the round fills a slot, so the context of a
-        slot does not depend on batches."""
-        slots = state.open[:1]
-        if not self._model.frame.fits(state.pieces):
-            for slot in state.open:
-                if state.positions[slot] - state.positions[slots[-1]] >= _REACH:
-                    slots.append(slot)
-        remaining = iter(slots)
-        return [
-            Asked(state.sentence.texts, list(islice(remaining, len(window.positions))), window)
-            for window in self._model.frame.windows(state.pieces, [state.positions[slot] for slot in slots])
-        ]
-
-    def _fill(self, state: _Progress, index: int, scores: np.ndarray) -> None:
-        """Fill a slot by the ``(W,)`` scores of the candidates."""
+    def _fill(self, state: _Progress, scores: np.ndarray) -> None:
+        """Fill the next slot by the ``(W,)`` scores of the candidates."""
+        index, texts = len(state.fills), state.sentence.texts
         slot = state.sentence.slots[index]
         place = Place(state.sentence.number, slot.first_marker)
-        scores[self._unwanted[slot.language][wanted(state.sentence, index)]] = -np.inf
+        scores[self._unwanted[wanted(state.sentence, index)]] = -np.inf
         if np.isneginf(scores.max()):
             raise ModelError("no word that this filler can write is allowed at one of the markers: nothing to choose")
-        allowed = self._class_words.allowed(self._candidates.words, state.kinds[index]) if self._class_words else None
-        if allowed is not None and not np.isneginf(scores[allowed]).all():
-            scores[~allowed] = -np.inf
-        chosen, fallback = self._choose(scores, self._off_list[slot.language], self._randomness.at(place))
-        entries = self._candidates.entries_after(state.sentence.texts, index)
-        state.pieces[state.positions[index]] = int(entries[chosen])
-        state.fills[index] = Fill(self._candidates.words[chosen], fallback)
-        state.open.remove(index)
+        weights = self._kinds.weights(self._candidates.words, slot.kind) if self._kinds else None
+        if weights is not None and not np.isneginf(scores[weights > 0]).all():
+            scores[weights == 0] = -np.inf
+        off_list = self._off_list[slot.kind if slot.kind in self._off_list else None]
+        chosen, fallback = self._choose(scores, off_list, self._randomness.at(place))
+        state.pieces[state.positions[index]] = int(self._candidates.entries_after(texts, index)[chosen])
+        state.fills.append(Fill(self._candidates.words[chosen], fallback))
 
 
 def masked_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[MaskedFiller, Casing]:
     """The filler for a fill by a masked language model, and its casing. Words of other classes are excluded."""
-    words, learned = prepared.words, prepared.learned
-    candidates = words.candidates
-    shares = learned.languages.shares(candidates.words) if learned.languages else None
-    for spoken, share in (shares or {}).items():
-        if not share.any():
+    words, learned, kinds = prepared.words, prepared.learned, prepared.kinds
+    candidates, languages = words.candidates, learned.languages
+    for spoken in languages.languages if languages else ():
+        shares = languages.weights(candidates.words, spoken) if languages else None
+        if shares is not None and not shares.any():
             raise ModelError(
                 f"filler {words.opened.name!r} has no word of language {spoken!r} as one piece; take one for several "
                 "languages, such as 'xlm-roberta-base', or method unigram"
             )
-    off_list = {
+    off_list: dict[Kind, np.ndarray] = {
         language: words.allowed_words.off_list(candidates.words, language)
         & (learned.weighing.allowed if learned.weighing else True)
-        for language in shares or (None,)
+        for language in (None, *(languages.languages if languages else ()))
     }
     for mask in off_list.values():
         method.check_words(mask)
@@ -156,8 +129,7 @@ def masked_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[Mask
         learned.weighing.choose if learned.weighing else method.choose,
         off_list,
         prepared.randomness,
-        shares=shares,
-        class_words=words.opened.class_words(words.counts) if method.matches_classes else None,
+        kinds=kinds,
         batch_sentences=method.batch_sentences,
     )
     return filler, words.casing(is_cased=candidates.cased)

@@ -1,13 +1,11 @@
 """A Hugging Face masked language model as a filler: encoding, windows, batches, and scores at the markers.
 
 Every architecture with a masked-LM head works. The model sees a whole sentence if it fits into its positions. Of a
-longer one it sees a window around the scored markers. Every marker then has context of at least an eighth of the window
-on either side, if the sentence has as much.
+longer one it sees a window with the scored marker in the middle.
 """
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
     from transformers import PreTrainedTokenizerBase as Tokenizer
 
-_SHARED = 0.75
-"""Maximum distance of the markers that share a window, as a share of the window."""
 _MOST_PIECES = 8192
 """Maximum number of pieces per forward pass, padding included: long sentences get smaller batches."""
 _MOST_SCORES = 1 << 24
@@ -38,65 +34,17 @@ _MOST_PADDING = 1.08
 """Maximum padding factor of the shortest sentence in such a batch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The pieces that the model sees, special ones included, and the positions of the scored markers."""
-
-    pieces: list[int]
-    positions: list[int]
-
-
-@dataclass(frozen=True)
-class Frame:
-    """The special pieces before and after a text, and the room for the text."""
-
-    prefix: list[int]
-    suffix: list[int]
-    room: int
-    """Maximum number of pieces of the text."""
-
-    @property
-    def longest(self) -> int:
-        """Number of pieces of the longest sentence that the model sees whole, special ones included."""
-        return len(self.prefix) + self.room + len(self.suffix)
-
-    def fits(self, pieces: Sequence[int]) -> bool:
-        """Whether the model sees a sentence whole."""
-        return len(pieces) <= self.room
-
-    def windows(self, pieces: Sequence[int], positions: Sequence[int]) -> list[Window]:
-        """Windows with every marker of ``positions`` (ascending) once, in order; one window if the sentence fits."""
-        if self.fits(pieces):
-            return [self._window(pieces, positions, 0)]
-        windows = []
-        first = 0
-        for index in range(1, len(positions) + 1):
-            if index == len(positions) or positions[index] - positions[first] > self.room * _SHARED:
-                amid = (positions[first] + positions[index - 1] + 1) // 2
-                start = min(max(0, amid - self.room // 2), len(pieces) - self.room)
-                windows.append(self._window(pieces, positions[first:index], start))
-                first = index
-        return windows
-
-    def _window(self, pieces: Sequence[int], positions: Sequence[int], start: int) -> Window:
-        inside = pieces[start : start + self.room]
-        shift = len(self.prefix) - start
-        return Window([*self.prefix, *inside, *self.suffix], [position + shift for position in positions])
-
-
 class Asked(NamedTuple):
-    """A window with the slots of a sentence that are scored in it."""
+    """A slot of a sentence to score, and what the model sees of the sentence."""
 
     texts: Sequence[str]
     """The ``n + 1`` texts of the sentence around its ``n`` slots."""
-    slots: list[int]
-    """One slot for each position of the window, from 0."""
-    window: Window
-
-
-def _padded_pieces(batch: Sequence[tuple[int, Asked]]) -> int:
-    """Number of pieces of a batch, padding included."""
-    return len(batch) * max(len(item.window.pieces) for _, item in batch)
+    slot: int
+    """Index of the slot, from 0."""
+    pieces: list[int]
+    """The pieces that the model sees, special ones included."""
+    position: int
+    """Position of the slot's mask token in ``pieces``."""
 
 
 _LONGEST_WINDOW = 512
@@ -132,12 +80,14 @@ class MaskedLanguageModel:
         sign = space_sign(tokenizer)
         self._strips_space = sign is not None
         self._unspaced = _unspaced_entries(tokenizer.get_vocab(), sign) if sign == SENTENCE_PIECE_SIGN else {}
-        prefix, suffix = _special_frame(tokenizer)
-        positions = _positions(model, tokenizer)
-        self.frame = Frame(prefix, suffix, positions - len(prefix) - len(suffix))
-        """Special pieces and room of every sentence."""
-        if self.frame.room < 1:
-            raise ModelError(f"filler {name!r} has {positions} positions, too few for one marker; take another one")
+        self.prefix, self.suffix = _special_frame(tokenizer)
+        """Special pieces before and after every sentence."""
+        self.longest = _positions(model, tokenizer)
+        """Maximum number of pieces that the model sees, special ones included."""
+        self.room = self.longest - len(self.prefix) - len(self.suffix)
+        """Maximum number of pieces of a sentence."""
+        if self.room < 1:
+            raise ModelError(f"filler {name!r} has {self.longest} positions, too few for one marker; take another one")
 
     @classmethod
     def load(cls, name: str) -> "MaskedLanguageModel":
@@ -195,14 +145,20 @@ class MaskedLanguageModel:
         """The positions of the mask tokens in the pieces of a sentence."""
         return [position for position, piece in enumerate(pieces) if piece == self.mask_entry]
 
-    def scored(
-        self, asked: Sequence[Asked], candidates: CandidateWords, most_windows: int
-    ) -> Iterator[tuple[list[tuple[int, int]], np.ndarray]]:
-        """Batches of ``N`` slots, each with the index of its window in ``asked``, and the ``(N, W)`` float32 scores of
-        the candidates. Windows of similar length share a batch, the shortest first.
+    def ask(self, texts: Sequence[str], slot: int, pieces: Sequence[int], position: int) -> Asked:
+        """The slot of a sentence at this position of its pieces, in a window of a sentence that is too long."""
+        start = min(max(0, position - self.room // 2), max(0, len(pieces) - self.room))
+        seen = [*self.prefix, *pieces[start : start + self.room], *self.suffix]
+        return Asked(texts, slot, seen, position - start + len(self.prefix))
 
-        ``most_windows``: maximum number of windows per forward pass. Raises ``ModelError`` if scores are not finite. If
-        a GPU runs out of memory, batches become smaller. Raises ``ResourceError`` if one window alone does not fit.
+    def scored(
+        self, asked: Sequence[Asked], candidates: CandidateWords, most: int
+    ) -> Iterator[tuple[list[int], np.ndarray]]:
+        """Batches of ``N`` slots: their indices in ``asked``, and the ``(N, W)`` float32 scores of the candidates.
+        Sentences of similar length share a batch, the shortest first.
+
+        ``most``: maximum number of slots per forward pass. Raises ``ModelError`` if scores are not finite. If a GPU
+        runs out of memory, batches become smaller. Raises ``PassingError`` if one sentence alone does not fit.
         """
         entries = [torch.from_numpy(of).to(self.model.device) for of in (candidates.spaced, candidates.glued)]
         on_gpu = self.model.device.type == "cuda"
@@ -211,51 +167,51 @@ class MaskedLanguageModel:
         def work(batch: Sequence[tuple[int, Asked]]) -> torch.Tensor:
             """The scores of a part of a batch. Those of the whole vocabulary are freed here, to save a GPU's memory."""
             started = time.perf_counter()
-            logits = self.logits([item.window for _, item in batch])  # (N, V)
+            logits = self.logits([item for _, item in batch])  # (N, V)
             sound = bool(torch.isfinite(logits.sum()))  # finite only if all scores are
             self.seconds += time.perf_counter() - started
             if not sound and not bool(torch.isfinite(logits).all()):
                 raise ModelError(f"filler {self.name!r} {NO_NUMBERS}")
             scores = logits.index_select(1, entries[0])
             if candidates.glued is not candidates.spaced:
-                spaced = [candidates.follows_space(item.texts, slot) for _, item in batch for slot in item.slots]
-                glued = [row for row, is_spaced in enumerate(spaced) if not is_spaced]
+                glued = [
+                    row for row, (_, item) in enumerate(batch) if not candidates.follows_space(item.texts, item.slot)
+                ]
                 scores[glued] = logits[glued].index_select(1, entries[1])
             return scores.cpu()
 
         def fits(batch: list[tuple[int, Asked]], newest: tuple[int, Asked]) -> bool:
-            length = len(newest[1].window.pieces)  # the newest is the longest, so the batch is padded to its length
-            places = sum(len(item.slots) for _, item in [*batch, newest])
-            wasteful = len(batch) * length >= _ENOUGH_PIECES and length > _MOST_PADDING * len(batch[0][1].window.pieces)
+            length, slots = len(newest[1].pieces), len(batch) + 1  # the batch is padded to the newest
+            wasteful = len(batch) * length >= _ENOUGH_PIECES and length > _MOST_PADDING * len(batch[0][1].pieces)
             return (
-                len(batch) < most_windows
-                and (len(batch) + 1) * length <= _MOST_PIECES * factor
-                and places * self.vocabulary_size <= _MOST_SCORES * factor
+                slots <= most
+                and slots * length <= _MOST_PIECES * factor
+                and slots * self.vocabulary_size <= _MOST_SCORES * factor
                 and (on_gpu or not wasteful)
             )
 
-        by_length = sorted(enumerate(asked), key=lambda item: len(item[1].window.pieces))
+        by_length = sorted(enumerate(asked), key=lambda item: len(item[1].pieces))
         for batch in batches_that_fit(by_length, fits):
-            scores = torch.cat(self.halving.run(batch, work, _padded_pieces))
-            yield [(index, slot) for index, item in batch for slot in item.slots], scores.numpy()
+            scores = torch.cat(self.halving.run(batch, work))
+            yield [index for index, _ in batch], scores.numpy()
 
-    def logits(self, windows: Sequence[Window]) -> torch.Tensor:
-        """Float32 scores ``(N, V)`` of all vocabulary entries at the ``N`` positions of ``B`` windows, in their order.
+    def logits(self, asked: Sequence[Asked]) -> torch.Tensor:
+        """Float32 scores ``(N, V)`` of all vocabulary entries at ``N`` slots.
 
         They are not checked: a damaged model may give NaN. A GPU may have too little memory for them.
         """
-        longest = max(len(window.pieces) for window in windows)
-        pieces = torch.tensor([w.pieces + [self._padding] * (longest - len(w.pieces)) for w in windows])  # (B, T)
-        lengths = torch.tensor([len(window.pieces) for window in windows])  # (B,)
-        attention = (torch.arange(longest) < lengths[:, None]).long()  # (B, T)
-        rows = torch.tensor([row for row, window in enumerate(windows) for _ in window.positions])  # (N,)
-        positions = torch.tensor([position for window in windows for position in window.positions])  # (N,)
+        longest = max(len(each.pieces) for each in asked)
+        pieces = torch.tensor(
+            [each.pieces + [self._padding] * (longest - len(each.pieces)) for each in asked]
+        )  # (N, T)
+        lengths = torch.tensor([len(each.pieces) for each in asked])  # (N,)
+        attention = (torch.arange(longest) < lengths[:, None]).long()  # (N, T)
         device = self.model.device
         with torch.inference_mode():
             logits = scores_at(
                 self.model,
-                rows.to(device),
-                positions.to(device),
+                torch.arange(len(asked), device=device),
+                torch.tensor([each.position for each in asked], device=device),
                 cut=self._cut,
                 input_ids=pieces.to(device),
                 attention_mask=attention.to(device) if int(lengths.min()) < longest else None,

@@ -1,11 +1,8 @@
 """Training of a masked LM to predict whole masked words, and its accuracy on held-out text.
 
-It trains a new head, or fine-tunes a filler. Only words of a single piece are masked, always by the mask token: a
-marker never replaces a part of a word. Entries that the filler never writes (``candidate_words``) are no targets.
-Sentences are separate, as in filling, in batches of similar length.
-
-Loss, perplexity and accuracy on held-out text compare training runs of one filler. They do not measure the quality of
-its substitutes.
+Only words of a single piece are masked, always by the mask token: a marker never replaces a part of a word. Entries
+that the filler never writes (``candidate_words``) are no targets. Accuracy compares training runs of one filler. It
+does not measure the quality of substitutes.
 """
 
 import math
@@ -18,13 +15,8 @@ import torch
 from tasks.batches import padded_batches
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.fillers.settings import MaskedTraining
-from tasks.filling.fillers.tuning import BETAS, endless, loss_curve
-from tasks.filling.masked_lm.candidate_words import (
-    candidate_words,
-    continues_word,
-    holds_word,
-    without_sign,
-)
+from tasks.filling.fillers.tuning import BETAS, endless
+from tasks.filling.masked_lm.candidate_words import candidate_words, continues_word, holds_word, without_sign
 from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.torch_setup import has_bfloat16, set_dropout
@@ -43,7 +35,7 @@ class WordMasker:
 
     def __init__(self, language_model: MaskedLanguageModel) -> None:
         self._tokenizer = tokenizer = language_model.tokenizer
-        self._longest = language_model.frame.longest
+        self._longest = language_model.longest
         candidates = candidate_words(tokenizer, name=language_model.name)
         unsigned, continuing = without_sign(tokenizer), continues_word(tokenizer)
         if unsigned and tokenizer.unk_token_id is not None:
@@ -139,9 +131,8 @@ def train_on_masked_words(
     random: np.random.Generator,
     *,
     remedy: str,
-) -> dict[str, Any]:
-    """Train in place, on a GPU if there is one. Returns steps, sentences and pieces seen, and the loss curve in nats
-    per masked word.
+) -> None:
+    """Train in place, on a GPU if there is one.
 
     ``sentences``: pieces, from ``WordMasker.encode``; ``groups``: weights (``params``) with their peak rates (``lr``).
     Raises ``ModelError`` with the ``remedy`` if the loss stops being a number.
@@ -158,31 +149,18 @@ def train_on_masked_words(
     batches = endless(
         sentences, _POOL_SENTENCES, lambda pool: list(padded_batches(pool, len, settings.batch_pieces)), random
     )
-    seen = pieces = words = 0
 
     def next_loss() -> torch.Tensor:
-        nonlocal seen, pieces, words
-        batch = next(batches)
-        masked = [part.to(device) for part in masker.masked(batch, settings.masked_share, random)]
-        seen += len(batch)
-        pieces += sum(map(len, batch))
-        words += len(masked[-1])
+        masked = [part.to(device) for part in masker.masked(next(batches), settings.masked_share, random)]
         with torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16()):
             return torch.nn.functional.cross_entropy(_scores(model, cut, masked).float(), masked[-1])
 
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(settings.seed)
         factor = linear(settings.steps, settings.warm_up_share)
-        losses = Steps(optimiser, next_loss, factor, remedy=remedy).run(settings.steps)
+        Steps(optimiser, next_loss, factor, remedy=remedy).run(settings.steps)
     model.cpu().eval().requires_grad_(True)
     model.set_attn_implementation(attention)
-    return {
-        "steps": settings.steps,
-        "sentences_seen": seen,
-        "pieces": pieces,
-        "masked_words": words,
-        "loss_curve": loss_curve(losses),
-    }
 
 
 _TESTED_SHARE = 0.12

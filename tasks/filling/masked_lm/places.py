@@ -1,9 +1,8 @@
 """Masked places of generic text and of a corpus, and a table of a masked LM's candidate probabilities at places.
 
-Generic text is public. It is masked like the corpus. All words that are not on the technique's list of
-never-masked words are masked, or a random share of the words for a technique without a list. Only places of one word
-are guessed. A place has the same context as in filling: words at the places before it, here the true ones, and mask
-tokens at the open places.
+Generic text is masked like the corpus: all words that are not on the list of never-masked words, or a random share for
+a technique without a list. Only places of one word are guessed. A place has the same context as in filling: words at
+the places before it, here the true ones, and mask tokens at the open places.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 _SEED = 1
 _MASKED_SHARE = 0.15
 """Share of the words of generic text that is masked, for a technique without a list."""
-_WINDOWS = 64
-"""Windows per forward pass; not a setting, so that averages do not depend on it."""
+_MOST_SLOTS = 64
+"""Slots per forward pass; not a setting, so that averages do not depend on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +102,11 @@ def candidate_log_probabilities(
     normalised over these candidates. Raises as ``MaskedLanguageModel.scored``."""
     import torch
 
-    from tasks.filling.masked_lm.masked_language_model import Asked
-
-    asked = []
-    for pieces, place in zip(model.encode([place.texts for place in places]), places, strict=True):
-        (window,) = model.frame.windows(pieces, [model.open_positions(pieces)[place.slot]])
-        asked.append(Asked(place.texts, [place.slot], window))
+    asked = [
+        model.ask(place.texts, place.slot, pieces, model.open_positions(pieces)[place.slot])
+        for pieces, place in zip(model.encode([place.texts for place in places]), places, strict=True)
+    ]
     table = np.empty((len(places), int(np.count_nonzero(allowed))), dtype=np.float32)
-    for found, scores in model.scored(asked, candidates, _WINDOWS):
-        table[[index for index, _ in found]] = torch.from_numpy(scores[:, allowed]).log_softmax(dim=1).numpy()
+    for indices, scores in model.scored(asked, candidates, _MOST_SLOTS):
+        table[indices] = torch.from_numpy(scores[:, allowed]).log_softmax(dim=1).numpy()
     return table

@@ -1,17 +1,15 @@
 """Terms of ``log_linear`` for each word, computed before the first line is filled, once for all devices.
 
 Reads generic text, word counts, never-masked words, and for ``prior: counted`` the masked text, but never the sidecar.
-The counts of ``prior: counted`` already have their noise here.
 
 **Mean probabilities.** The filler's prior of a word is its mean probability over masked places of generic text. Those
-of the shipped filler (``weighing.json``) are of the generic text of ``params.yaml`` alone, with a random share of
-masked words. This text was held out from its training.
+of the shipped filler (``weighing.json``) are of the held-out generic text of ``params.yaml``.
 
 **Matched frequencies.** With counted words (``prior: counted``), the fills must have the counted frequencies f(g) of
 single words or of groups. Consider all distributions p(w | x) whose mean over the places has these frequencies. The one
 nearest to the filler's q(w | x), by the sum of KL(p || q) over the places, is q(w | x) m(g), normalised at each place
 (Csiszar 1975, "I-divergence geometry", section 3). Iterative proportional fitting finds the m (Deming and Stephan
-1940). Without it, likely words are written too often: in 4,000 lines, 14 to 27 % of all fills had to change group.
+1940).
 """
 
 import json
@@ -22,17 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tasks.corpora.text_lines import read_corpus
 from tasks.corpora.words import fold
-from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.errors import CorpusError, ModelError
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.places import candidate_log_probabilities, generic_places, places_of_corpus
 from tasks.filling.methods.log_linear import LogLinear
 from tasks.filling.methods.sample import draw
-from tasks.filling.opened_filler import Words
-from tasks.filling.prepared_fill import Corpus
-from tasks.filling.settings import SHIPPED_FILLER
 
 if TYPE_CHECKING:
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
@@ -64,31 +58,6 @@ class PreparedWeighing:
         return draw(np.float32(self.filler_weight) * scores + self.constant, off_list, 1.0, random)
 
 
-def prepare(words: Words, corpus: Corpus, settings: LogLinear, wanted: WordFrequencies) -> PreparedWeighing:
-    """The terms for a fill. ``wanted``: frequencies of the prior, for the words of the word counts.
-
-    Raises ``CorpusError`` if the generic text has no usable place, and ``ParameterError`` without generic text. Raises
-    ``ModelError`` if the filler cannot be used or can write no candidate.
-    """
-    text = corpus.files.tuning_text
-    uses_average = settings.weights.average != 0
-    if uses_average and not text and corpus.files.filler != SHIPPED_FILLER:
-        raise ParameterError(
-            f"method {settings.kind!r} needs the filler's mean probabilities on generic text; give --generic with its "
-            "folder, leave --filler out, or set weights.average to 0 in params.yaml"
-        )
-    return prepared_weighing(
-        words.opened.masked,
-        words.candidates,
-        words.allowed_words,
-        wanted,
-        settings,
-        read_corpus(text) if text and uses_average else None,
-        corpus.masked if settings.counts_masked_words else None,
-        public=words.frequencies,
-    )
-
-
 def prepared_weighing(
     model: "MaskedLanguageModel",
     candidates: CandidateWords,
@@ -100,8 +69,13 @@ def prepared_weighing(
     *,
     public: WordFrequencies,
 ) -> PreparedWeighing:
-    """As ``prepare``, from objects. ``lines``: generic text; ``None`` for the averages of the shipped filler.
-    ``corpus``: masked lines, if words were counted. ``public``: frequencies in generic text."""
+    """The terms for a fill. ``frequencies``: of the prior, for the words of the word counts. ``lines``: generic text;
+    ``None`` for the averages of the shipped filler. ``corpus``: masked lines, if words were counted. ``public``:
+    frequencies in generic text.
+
+    Raises ``CorpusError`` if the generic text has no usable place, and ``ModelError`` if the filler can write no
+    candidate.
+    """
     counts, in_public = (_counts_of_candidates(candidates, each) for each in (frequencies, public))
     allowed = allowed_words.off_list(candidates.words) & (counts > 0) & (in_public > 0)
     if not allowed.any():

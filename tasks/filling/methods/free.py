@@ -1,10 +1,10 @@
 """Free: a causal language model writes the whole sentence (paper 3.2; ``causal_lm.free``)."""
 
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from tasks.filling.settings import ClassAware, refuse_copies
+from tasks.filling.settings import ClassAware
 
 if TYPE_CHECKING:
     from tasks.filling.filled_lines import Filler
@@ -27,14 +27,9 @@ class Free(ClassAware):
     temperature: float = Field(default=0.7, ge=0.01, le=100)
     """Sampling temperature of further attempts."""
 
-    @model_validator(mode="after")
-    def _draws_nothing(self) -> Self:
-        refuse_copies(
-            self.copies,
-            "free takes the model's best sentence",
-            "use top_k or sample, where the known words are forced, or leave copies out",
-        )
-        return self
+    def equal_copies(self) -> tuple[str, str]:
+        """The first attempt draws nothing."""
+        return "free takes the model's best sentence", "use top_k or sample, where the known words are forced"
 
     def build(self, prepared: "PreparedFill") -> "tuple[Filler, Casing]":
         """The filler with its fallback for malformed sentences, the same model with forced known words; and its

@@ -4,18 +4,13 @@ For candidate ``w`` in context ``x``, with p_filler the filler's probability amo
 
     p(w | x)  proportional to  p_filler(w | x)^a  *  p_frequency(w)^b  *  p_average(w)^-d
 
-Candidates are not on the list of never-masked words (if there is a list), are one piece of the filler, and occur in the
-word counts. ``p_average`` estimates the filler's prior: its mean probability over masked places of generic text.
-a = b = d = 1 replaces the filler's prior by the wanted one exactly (Saerens, Latinne and Decaestecker 2002, equation
-2.4). The default is a = 2, b = 1, d = a, since a weak filler is not calibrated. The draw is that of ``sample``.
+``p_average`` estimates the filler's prior: its mean probability over masked places of generic text. a = b = d = 1
+replaces the filler's prior by the wanted one exactly (Saerens, Latinne and Decaestecker 2002, equation 2.4). The
+default is a = 2, b = 1, d = a, since a weak filler is not calibrated. The draw is that of ``sample``. With counted
+words (``prior: counted``), fills have the counted frequencies (``masked_lm.weighing``).
 
-With counted words (``prior: counted``), the frequencies of the fills are known too. So each counted word, all names
-together and the rest together get a factor. With it, the mean of p(w | x) over masked places of the corpus equals the
-counted frequency (``masked_lm.weighing``).
-
-A causal language model writes words of several pieces: too many words for a mean over places. So the frequency in the
-word counts replaces its prior p_average. Candidates are drawn as for ``sample`` at the temperature 1 / a
-(``causal_lm.candidates``), and each one gets its own factor p_frequency^b * p_average^-d.
+A causal language model writes too many words for a mean over places. So the frequency in the word counts replaces its
+prior p_average. Candidates are drawn as for ``sample`` at the temperature 1 / a, and each gets its factor.
 """
 
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -59,10 +54,6 @@ class LogLinear(CountingMethod, CandidateMethod):
     kind: Literal["log_linear"]
     weights: LogLinearWeights = LogLinearWeights()
     """Weights of filler, frequency and average."""
-    prior: Literal["word_counts", "domain", "counted"] = "word_counts"
-    """Source of the word frequencies. ``word_counts``: the word counts. ``domain``: an estimate for the private domain,
-    from generic text like the unmasked words (see ``domain_frequencies``). ``counted``: this estimate with noisy counts
-    of the masked words (see ``counted_frequencies``; needs the sidecar)."""
     prior_places: int = Field(default=3000, ge=1)
     """Maximum number of places of the masked text that ``prior: counted`` reads to match the counts."""
 

@@ -4,28 +4,24 @@ A marker's class selects the pool: names for ``[PERSON]``, places for ``[LOCATIO
 ``[MASK]`` the sidecar's label is the class. A word without a label (list techniques) is drawn by frequency among the
 words of its form (ending -s, -ed, -ing, -ly or none; capitals).
 
-With the sidecar, a surrogate follows its original. It has the gender of the first name (else of the line's pronouns),
-the kind of place, figures, capitals and initials. Consecutive markers get one name of as many words, first name first.
-The draw depends only on the form of the original, so it may give the original itself (decision 0044). Every fill is one
-word. A fill on the list of never-masked words is redrawn a limited number of times, and then counts as a fallback.
+With the sidecar, a surrogate has the gender of the first name (else of the line's pronouns), the kind of place,
+figures, capitals and initials of its original. Consecutive markers get one name of as many words. The draw depends only
+on the form of the original, so it may give the original itself (decision 0044). A fill on the list of never-masked
+words is redrawn a limited number of times, and then counts as a fallback.
 
-The same original gets the same surrogate within a line, a document, or the corpus. Within a line, the draw depends on
-the place. Within a document or the corpus, it is an HMAC (SHA-256) of the folded original and of the document's name.
-The key is the seed and a secret from the sidecar (``fill_secret``). So nobody without the sidecar can test which
-original gives a surrogate, but every reader sees which lines mention the same thing. Two persons of a document may then
-get the same name by chance; within a line they cannot.
+Within a line, the draw depends on the place. Within a document or the corpus, it is an HMAC (SHA-256) of the folded
+original and of the document's name, with a key from the seed and the sidecar (``fill_secret``). So nobody without the
+sidecar can test which original gives a surrogate, but every reader sees which lines mention the same thing.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
-
-from pydantic import model_validator
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from tasks.corpora.words import fold
 from tasks.errors import ParameterError
-from tasks.filling.settings import FillingMethod, refuse_copies
+from tasks.filling.settings import FillingMethod
 
 if TYPE_CHECKING:
     from tasks.corpora.sidecar import MaskedSpan
@@ -48,15 +44,12 @@ class Surrogate(FillingMethod):
     """Scope in which the same original gets the same surrogate. With ``document`` and ``corpus``, every reader sees
     which places mention the same thing (see above)."""
 
-    @model_validator(mode="after")
-    def _copies_differ(self) -> Self:
-        if self.consistent_within != "line":
-            refuse_copies(
-                self.copies,
-                f"consistent_within={self.consistent_within!r} gives a word the same surrogate in each of them",
-                "set consistent_within: line, or leave copies out",
-            )
-        return self
+    def equal_copies(self) -> tuple[str, str] | None:
+        """Beyond a line the draw depends on the word alone."""
+        if self.consistent_within == "line":
+            return None
+        scope = f"consistent_within={self.consistent_within!r}"
+        return f"{scope} gives a word the same surrogate in each of them", "set consistent_within: line"
 
     @property
     def reads_documents(self) -> bool:

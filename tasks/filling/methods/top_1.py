@@ -1,10 +1,8 @@
 """Top-1: the filler's best word, on the list of never-masked words or not (paper 3.2)."""
 
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import model_validator
-
-from tasks.filling.settings import CandidateMethod, refuse_copies
+from tasks.filling.settings import CandidateMethod
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,10 +15,9 @@ class Top1(CandidateMethod):
     sentence: ClassVar[str] = "The filler’s best word, left to right."
     kind: Literal["top_1"]
 
-    @model_validator(mode="after")
-    def _draws_nothing(self) -> Self:
-        refuse_copies(self.copies, "top_1 takes the best word", "use top_k, sample or log_linear, or leave copies out")
-        return self
+    def equal_copies(self) -> tuple[str, str]:
+        """There is no draw."""
+        return "top_1 takes the best word", "use top_k, sample or log_linear"
 
     def choose(self, scores: "np.ndarray", off_list: "np.ndarray", random: "np.random.Generator") -> tuple[int, bool]:
         """The word with the highest score, the first in the vocabulary among equal ones."""

@@ -1,11 +1,11 @@
 """Top-K: a random one of the K best words, redrawn while it is on the list of never-masked words (paper 3.2)."""
 
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tasks.errors import ParameterError
-from tasks.filling.settings import CandidateMethod, refuse_copies
+from tasks.filling.settings import CandidateMethod
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,11 +20,9 @@ class TopK(CandidateMethod):
     k: int = Field(default=10, ge=1)
     """K: number of candidates per marker."""
 
-    @model_validator(mode="after")
-    def _copies_differ(self) -> Self:
-        if self.k == 1:
-            refuse_copies(self.copies, "top_k with k=1 takes the best word", "raise k, or leave copies out")
-        return self
+    def equal_copies(self) -> tuple[str, str] | None:
+        """There is no draw among one word."""
+        return ("top_k with k=1 takes the best word", "raise k") if self.k == 1 else None
 
     def check_words(self, off_list: "np.ndarray") -> None:
         """Raise ``ParameterError`` if the filler has fewer than K words."""

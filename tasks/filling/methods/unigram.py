@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tasks.filling.fill_words import Wanted
+    from tasks.filling.filled_lines import Kinds
     from tasks.filling.frequencies.word_frequencies import WordFrequencies
     from tasks.filling.marker_randomness import MarkerRandomness, Place
-    from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
+    from tasks.filling.masked_sentence import Casing, Fill, Kind, MaskedSentence
     from tasks.filling.prepared_fill import PreparedFill
-    from tasks.filling.surrogates.class_words import ClassWords
-    from tasks.filling.surrogates.words_by_frequency import Form
 
 
 class Unigram(CountingMethod):
@@ -29,39 +28,30 @@ class Unigram(CountingMethod):
     title: ClassVar[str] = "Unigram"
     sentence: ClassVar[str] = "Control: a maskable word by its frequency, without any context; not in the paper."
     kind: Literal["unigram"]
-    prior: Literal["word_counts", "domain", "counted"] = "word_counts"
-    """Source of the frequencies: generic text, the private domain (see ``domain_frequencies``), or noisy counts of the
-    masked words (see ``counted_frequencies``; needs the sidecar)."""
 
     def build(self, prepared: PreparedFill) -> tuple[UnigramFiller, Casing]:
         """A draw by frequency, and the usual case of the word counts."""
         words, learned = prepared.words, prepared.learned
         drawn = words.off_list(learned.frequencies or words.frequencies, learned.languages)
-        class_words = words.opened.class_words(words.counts) if self.matches_classes else None
-        return UnigramFiller(drawn, prepared.randomness, class_words), words.casing(is_cased=False)
+        return UnigramFiller(drawn, prepared.randomness, prepared.kinds), words.casing(is_cased=False)
 
 
 class UnigramFiller:
     """Draws each fill independently, with probability proportional to its count."""
 
     def __init__(
-        self,
-        words: Mapping[str | None, WordFrequencies],
-        randomness: MarkerRandomness,
-        class_words: ClassWords | None = None,
+        self, words: Mapping[str | None, WordFrequencies], randomness: MarkerRandomness, kinds: Kinds | None = None
     ) -> None:
-        """``words``: allowed words for each language of a place, or ``None`` for all places. ``class_words``: words of
-        classes and forms, if fills follow them."""
+        """``words``: allowed words for each language of a place, or ``None`` for all places. ``kinds``: of slots."""
         from tasks.filling.fill_words import unwanted
 
-        self._words, self._class_words = words, class_words
+        self._words, self._kinds, self._randomness = words, kinds, randomness
         self._unwanted = {language: unwanted(each.words) for language, each in words.items()}
-        self._pools: dict[tuple[str | None, Wanted, str | Form | None], tuple[np.ndarray, np.ndarray]] = {}
+        self._pools: dict[tuple[Wanted, Kind], tuple[WordFrequencies, np.ndarray, np.ndarray]] = {}
         self.forward_seconds: float | None = None
         """``None``: there is no model."""
         self.candidate_count = sum(len(each.words) for each in words.values())
         """Number of words to choose from; a word of two languages counts twice."""
-        self._randomness = randomness
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot."""
@@ -70,39 +60,37 @@ class UnigramFiller:
 
         fills = []
         for sentence in sentences:
-            kinds: Sequence[str | Form | None] = [None] * len(sentence.slots)
-            if self._class_words is not None:
-                kinds = self._class_words.kinds(sentence)
+            places = (Place(sentence.number, slot.first_marker) for slot in sentence.slots)
             fills.append(
                 [
-                    self.draw(Place(sentence.number, slot.first_marker), wanted(sentence, index), slot.language, kind)
-                    for index, (slot, kind) in enumerate(zip(sentence.slots, kinds, strict=True))
+                    self.draw(place, wanted(sentence, index), slot.kind)
+                    for index, (slot, place) in enumerate(zip(sentence.slots, places, strict=True))
                 ]
             )
             advance(len(sentence.slots))
         return fills
 
-    def draw(
-        self, place: Place, want: Wanted = "word", language: str | None = None, kind: str | Form | None = None
-    ) -> Fill:
-        """The fill of one slot; ``kind``: its class or form."""
+    def draw(self, place: Place, want: Wanted = "word", kind: Kind = None) -> Fill:
+        """The fill of one slot."""
         import numpy as np
 
         from tasks.filling.masked_sentence import Fill
 
-        chosen, cumulated = self._pool(language, want, kind)
+        if (want, kind) not in self._pools:
+            self._pools[want, kind] = self._pool(want, kind)
+        words, chosen, cumulated = self._pools[want, kind]
         drawn = np.searchsorted(cumulated, self._randomness.at(place).integers(cumulated[-1]), side="right")
-        return Fill(self._words[language].words[int(chosen[drawn])])
+        return Fill(words.words[int(chosen[drawn])])
 
-    def _pool(self, language: str | None, want: Wanted, kind: str | Form | None) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of the words that fit, and their cumulated counts."""
+    def _pool(self, want: Wanted, kind: Kind) -> tuple[WordFrequencies, np.ndarray, np.ndarray]:
+        """Words, indices of those that fit, and their cumulated counts."""
         import numpy as np
 
-        if (language, want, kind) not in self._pools:
-            words = self._words[language]
-            chosen = np.delete(np.arange(len(words.words)), self._unwanted[language][want])
-            allowed = None if self._class_words is None else self._class_words.allowed(words.words, kind)
-            if allowed is not None and allowed[chosen].any():
-                chosen = chosen[allowed[chosen]]
-            self._pools[language, want, kind] = chosen, np.cumsum(words.counts[chosen])
-        return self._pools[language, want, kind]
+        language = kind if isinstance(kind, str) and kind in self._words else None
+        words, allowed = self._words[language], None
+        chosen = np.delete(np.arange(len(words.words)), self._unwanted[language][want])
+        if language is None and self._kinds is not None:
+            allowed = self._kinds.weights(words.words, kind)
+        if allowed is not None and allowed[chosen].any():
+            chosen = chosen[allowed[chosen]]
+        return words, chosen, np.cumsum(words.counts[chosen])

@@ -1,19 +1,15 @@
 """Fills of the class of their marker: ``[PERSON]`` becomes a name, ``[LOCATION]`` a place, checked by a tagger.
 
-A marker with a class (its own, or the sidecar's label for ``[MASK]``) is filled in three steps:
-
 1. The filler chooses among the words of the class (``ClassWords``), by its method and scores.
 2. The tagger reads the filled sentence. A fill is right if an entity of the marker's class touches it.
 3. A wrong fill becomes a surrogate of the class.
 
-A marker without a class (from a word list) has the form of the masked word if there is a sidecar: figures, a capital,
-or small letters and an ending (decision 0057). The tagger does not check it. The tagger makes errors, so the report has
-the share of right fills after the first choice and at the end, and the number of surrogates.
+The class is the marker's, or the sidecar's label for ``[MASK]``. A marker without a class has the form of the masked
+word if there is a sidecar (decision 0057), and the tagger does not check it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from tasks.corpora.masked_text import MASK
@@ -27,21 +23,6 @@ from tasks.filling.surrogates.marked_slots import labels_of_slots
 if TYPE_CHECKING:
     from tasks.filling.prepared_fill import PreparedFill
 
-_COUNTS = ("class_slots", "class_matches_first", "class_matches", "class_surrogates")
-"""Slots with a class, right fills after the first choice and at the end, and surrogates."""
-
-
-@dataclass
-class _Checked:
-    """A sentence with a class, and its fills."""
-
-    sentence: MaskedSentence
-    labels: list[str]
-    """Class of each slot."""
-    fills: list[Fill]
-    wrong: set[int] = field(default_factory=set)
-    """Slots whose fill is not of their class."""
-
 
 class ClassCheckedFiller:
     """A filler whose fills are checked for the classes of their markers."""
@@ -49,12 +30,14 @@ class ClassCheckedFiller:
     def __init__(self, filler: Filler, casing: Casing, class_words: ClassWords, surrogates: SurrogateFiller) -> None:
         """``casing`` writes the fills in the case of the filled text."""
         self._filler, self._casing, self._class_words, self._surrogates = filler, casing, class_words, surrogates
-        counts: Counter[str] | None = getattr(filler, "counts", None)
-        self.counts = Counter[str]() if counts is None else counts
-        """Counts of the filler, and ``_COUNTS``."""
-        self.counts.update(dict.fromkeys(_COUNTS, 0))
+        self._counts = Counter(class_slots=0, class_matches_first=0, class_matches=0, class_surrogates=0)
         self.candidate_count = filler.candidate_count
         """Number of candidates of the filler."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counts of the filler; slots with a class, right fills after the first choice and at the end, surrogates."""
+        return {**getattr(self._filler, "counts", {}), **self._counts}
 
     @property
     def forward_seconds(self) -> float | None:
@@ -64,41 +47,40 @@ class ClassCheckedFiller:
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot."""
         fills = self._filler.fill(sentences, advance)
-        labels = map(labels_of_slots, sentences)
-        classed = [each for each in map(_Checked, sentences, labels, fills) if {*each.labels} - {MASK}]
-        slots = sum(label != MASK for each in classed for label in each.labels)
-        wrong = self._wrong(classed)
-        self.counts["class_slots"] += slots
-        self.counts["class_matches_first"] += slots - _slots(wrong)
-        self.counts["class_surrogates"] += _slots(wrong)
-        for each in wrong:
-            surrogates = self._surrogates.fills(each.sentence, each.wrong)
-            for slot in each.wrong:
-                each.fills[slot] = surrogates[slot]
-        self.counts["class_matches"] += slots - _slots(self._wrong(wrong))
+        slots = sum(label != MASK for sentence in sentences for label in labels_of_slots(sentence))
+        wrong = self._wrong(sentences, fills, range(len(sentences)))
+        found = sum(map(len, wrong.values()))
+        for line, wrong_slots in wrong.items():
+            surrogates = self._surrogates.fills(sentences[line], wrong_slots)
+            for slot in wrong_slots:
+                fills[line][slot] = surrogates[slot]
+        left = sum(map(len, self._wrong(sentences, fills, wrong).values()))
+        self._counts.update(
+            class_slots=slots, class_matches_first=slots - found, class_surrogates=found, class_matches=slots - left
+        )
         return fills
 
-    def _wrong(self, checked: Sequence[_Checked]) -> list[_Checked]:
-        """The sentences with wrong fills; finds their slots."""
-        written = [self._casing.write(each.sentence.texts, [fill.word for fill in each.fills]) for each in checked]
-        lines = [each.sentence.filled(words) for each, words in zip(checked, written, strict=True)]
-        for each, words, (_, spans) in zip(checked, written, self._class_words.tagger.tag(lines), strict=True):
-            each.wrong, end = set(), 0
-            for slot, (text, word, label) in enumerate(zip(each.sentence.texts, words, each.labels, strict=False)):
+    def _wrong(
+        self, sentences: Sequence[MaskedSentence], fills: Sequence[Sequence[Fill]], lines: Collection[int]
+    ) -> dict[int, list[int]]:
+        """From each of the ``lines`` with a wrong fill to the slots of such fills."""
+        classes = {line: labels for line in lines if {*(labels := labels_of_slots(sentences[line]))} - {MASK}}
+        written = {
+            line: self._casing.write(sentences[line].texts, [fill.word for fill in fills[line]]) for line in classes
+        }
+        tagged = self._class_words.tagger.tag([sentences[line].filled(words) for line, words in written.items()])
+        wrong: dict[int, list[int]] = {}
+        for (line, words), (_, spans) in zip(written.items(), tagged, strict=True):
+            end = 0
+            for slot, (text, word, label) in enumerate(zip(sentences[line].texts, words, classes[line], strict=False)):
                 start, end = end + len(text), end + len(text) + len(word)
                 if label != MASK and label not in self._class_words.class_at(spans, start, end):
-                    each.wrong.add(slot)
-        return [each for each in checked if each.wrong]
-
-
-def _slots(checked: Sequence[_Checked]) -> int:
-    return sum(len(each.wrong) for each in checked)
+                    wrong.setdefault(line, []).append(slot)
+        return wrong
 
 
 def checked(prepared: "PreparedFill", filler: Filler, casing: Casing) -> ClassCheckedFiller:
     """The filler with its fills checked; ``casing`` writes them in the case of the filled text."""
     words = prepared.words
-    class_words = words.opened.class_words(words.counts)
-    randomness = MarkerRandomness(prepared.seed, prepared.secret)
-    surrogates = SurrogateFiller(randomness, words.counts, words.allowed_words)
-    return ClassCheckedFiller(filler, casing, class_words, surrogates)
+    surrogates = SurrogateFiller(MarkerRandomness(prepared.seed, prepared.secret), words.counts, words.allowed_words)
+    return ClassCheckedFiller(filler, casing, words.opened.class_words(words.counts), surrogates)

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from tasks.corpora.words import fold
-from tasks.filling.masked_sentence import MaskedSentence
+from tasks.filling.masked_sentence import Form, Kind, MaskedSentence
 from tasks.filling.surrogates.groups import GROUPS_OF_CLASS
 from tasks.filling.surrogates.marked_slots import kinds_of_slots
-from tasks.filling.surrogates.words_by_frequency import Form, form_of
+from tasks.filling.surrogates.words_by_frequency import form_of
 from tasks.made_up.known import words_of_class
 from tasks.masking.taggers.entity_classes import classes_in_force
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
@@ -42,11 +42,11 @@ class ClassWords:
         found = {self._classes[span.label] for span in spans if span.start < end and span.end > start}
         return {label for label in found if label is not None}
 
-    def kinds(self, sentence: MaskedSentence) -> list[str | Form | None]:
-        """The class or form of each slot."""
-        return kinds_of_slots(sentence, self.forms)
+    def with_kinds(self, _: Sequence[str], sentences: Sequence[MaskedSentence]) -> list[MaskedSentence]:
+        """The sentences with the class or form of each slot."""
+        return [sentence.with_kinds(kinds_of_slots(sentence, self.forms)) for sentence in sentences]
 
-    def allowed(self, words: Sequence[str], kind: str | Form | None) -> np.ndarray | None:
+    def weights(self, words: Sequence[str], kind: Kind) -> np.ndarray | None:
         """``(W,)`` booleans: which of ``W`` words may replace a marker of a class or form; ``None`` for no restriction,
         since the kind has too few words."""
         if kind is None or (isinstance(kind, str) and kind not in (*NAMES, *GROUPS_OF_CLASS)):

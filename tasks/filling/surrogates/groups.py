@@ -1,9 +1,8 @@
 """Closed groups of words that replace each other, such as months and currencies.
 
-The words of a group have the same part of speech, so ``million`` does not replace ``dozen``. Every word of a group is
-equally likely, the original too. So a surrogate reveals the group, but nothing else about the word, in any number of
-samples. Each group has at least ``FEWEST`` members. If a list of never-masked words exists, each group needs as many
-members that are not on it. Otherwise the word counts as a word without a group.
+Every word of a group is equally likely, the original too. So a surrogate reveals the group, but nothing else about the
+word. Each group has at least ``FEWEST`` members that are not on the list of never-masked words. Otherwise the word
+counts as a word without a group.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

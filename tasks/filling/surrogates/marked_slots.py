@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold
 from tasks.filling.marker_randomness import Place
-from tasks.filling.masked_sentence import MaskedSentence, spans_of_slots
-from tasks.filling.surrogates.words_by_frequency import Form, forms_of_slots
+from tasks.filling.masked_sentence import Kind, MaskedSentence, spans_of_slots
+from tasks.filling.surrogates.words_by_frequency import forms_of_slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def labels_of_slots(sentence: MaskedSentence) -> list[str]:
     return labels
 
 
-def kinds_of_slots(sentence: MaskedSentence, forms: Mapping[str, str]) -> list[str | Form | None]:
+def kinds_of_slots(sentence: MaskedSentence, forms: Mapping[str, str]) -> list[Kind]:
     """The class of each slot, else the form of the masked word, else ``None`` (without a sidecar).
 
     ``forms``: folded words that are nearly always written with a capital.

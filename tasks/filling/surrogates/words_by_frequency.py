@@ -1,8 +1,7 @@
 """Words by frequency for markers without a class, in the form of the masked word.
 
-Figures replace figures, and an address replaces an address. A word gets one with the same ending (-s, -ed, -ing, -ly,
-an apostrophe inside, or none of these) and the same case. So a reader of the text learns this form, but no more of the
-word. All words of the form, the original included, are drawn in proportion to their frequency (decision 0044).
+A word gets one with the same ending (-s, -ed, -ing, -ly, an apostrophe inside, or none of these) and the same case. All
+words of the form, the original included, are drawn in proportion to their frequency (decision 0044).
 """
 
 import random
@@ -16,7 +15,7 @@ from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 from tasks.filling.fill_words import is_of_letters
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.masked_sentence import MaskedSentence, same_word, spans_of_slots, starts_sentence
+from tasks.filling.masked_sentence import Form, MaskedSentence, same_word, spans_of_slots, starts_sentence
 
 _ENDINGS = {"ing": re.compile(r"[aeiouy].*ing$"), "ed": re.compile(r"[aeiouy].*[^e]ed$"), "ly": re.compile(r"...ly$")}
 _PLURAL = re.compile(r"..[^siu']s$")
@@ -35,10 +34,6 @@ def ending_of(word: str) -> str:
     if folded.endswith("s"):
         return "s" if _PLURAL.search(folded) else ""
     return next((ending for ending, form in _ENDINGS.items() if folded.endswith(ending) and form.search(folded)), "")
-
-
-Form = tuple[str, ...]
-"""Form that a word without a class shares with its substitute: figures, a capital, or small letters and an ending."""
 
 
 def form_of(word: str, *, has_capital: bool) -> Form:
