@@ -109,7 +109,9 @@ class TaggedEntities(Technique):
         lines, read = tee(lines)
         views, asked = tee(map(plain_view, read))
         tagged = self._tagger.tag(view for view, _ in asked)
-        for line, (_, places), (_, spans) in zip(lines, views, tagged, strict=True):
+        for line, (view, places), (_, spans) in zip(lines, views, tagged, strict=True):
+            if any(not 0 <= span.start < span.end <= len(view) for span in spans):
+                raise ModelError(f"{self.name}: the model tags a place outside the line. It is damaged. Take another")
             if places is not None:
                 spans = [replace(span, start=places[span.start], end=places[span.end - 1] + 1) for span in spans]
             yield line, spans
