@@ -1,18 +1,11 @@
 """The ledger of releases, one line a release: ``data/private/ledger.jsonl``.
 
-Noise protects a word from one set of counts. Every further set of the same text reveals a little more about the same
-words. So epsilons of different sets add up for each unit (basic composition; Dwork and Roth 2014, theorem 3.16). A fill
-uses one set, for any number of draws: two releases with the same counts cost as much as one. The unit is a line or a
-document of any corpus; ``earlier_releases`` finds the releases that contain it.
-
-The epsilon of a fill is a promise on masked words, for the released text, not for an earlier step.
-
-A fill is made from masked text, public data and a public seed, unless something reads the sidecar. If nothing does,
-other masked words would give the same bytes: epsilon is 0. If only noisy counts do, their epsilon is that of the fill
-(post-processing; Dwork and Roth 2014, proposition 2.1). Surrogates and matched classes read the masked words
-themselves: no epsilon holds.
-
-Epsilon is a promise about masked words, given the masked text. It does not cover words that were not masked.
+Epsilon is a promise about the masked words of the released text, given the masked text. A fill is made from masked
+text, public data and a public seed, unless something reads the sidecar. If nothing does, epsilon is 0. If only noisy
+counts do, their epsilon is that of the fill (post-processing; Dwork and Roth 2014, proposition 2.1). Surrogates and
+matched classes read the masked words themselves: no epsilon holds. Epsilons of different sets of counts add up for each
+unit, a line or a document of any corpus (basic composition; theorem 3.16). Two releases with the same counts cost as
+much as one. ``earlier_releases`` finds the releases that contain a unit.
 """
 
 import json

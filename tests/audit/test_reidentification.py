@@ -35,7 +35,7 @@ def attacked(places, script, words=None):
 def reading(places, script, words=None):
     model = ScriptedModel([*HIDDEN, *CLUES, "said"], script)
     listed = words or WordList(COUNTS, AllowedWords())
-    return Reading.of(places, Reader(model, model.candidates(), listed), listed)
+    return Reading.of(places, Reader(model, model.candidates(), listed))
 
 
 def reordered(places, script, second):
@@ -161,7 +161,7 @@ def test_a_substitute_that_follows_the_masked_word_gives_its_form_away(tmp_path)
     def ranks_by(fill):
         places = masked_places(text.masked, text.sidecar, 3, 1, following_fill=fill)
         model = ScriptedModel([*(word.lower() for word, _ in listed), *CLUES, "said"], lambda words, _: {})
-        return Reading.of(places, Reader(model, model.candidates(), words), words).ranks.tolist()
+        return Reading.of(places, Reader(model, model.candidates(), words)).ranks.tolist()
 
     assert ranks_by(None) == [3, 4, 5]
     assert ranks_by(fill) == [1, 1, 1]
