@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _VALUES = 10
 """Most values among which an attacker chooses a fact."""
 _OF_PERSONS = ("cpr", "cpr_ci", "cpr_blind", "ipr", "ipr_ci", "ipr_blind", "alone")
+_GUESSED = 500
+"""Most removed words of a version that the attacker guesses."""
 _READ = 150
 """Words of each document that the judge of fluency reads."""
 Sums = tuple[np.ndarray, np.ndarray]
@@ -47,8 +49,6 @@ class Compared:
     documents: Sequence[Document]
     versions: Sequence[Version]
     model: str
-    most: int
-    """Number of removed words that the attacker guesses."""
     seed: int
     resources: ResourceSettings
     folder: Path
@@ -140,7 +140,7 @@ def recovered(compared: Compared, version: Version) -> dict[str, Any]:
     places = [removed_places(raw, text, number) for number, (raw, text) in enumerate(pairs)]
     of_words = share_figure([*map(len, places)], [*map(count_words, compared.raw)], "")
     every = [place for each in places for place in each]
-    drawn = sorted(Random(compared.seed).sample(range(len(every)), min(compared.most, len(every))))
+    drawn = sorted(Random(compared.seed).sample(range(len(every)), min(_GUESSED, len(every))))
     guesser = Guesser(threads=compared.resources.threads)
     guessed = reidentification([every[index] for index in drawn], guesser)
     return {

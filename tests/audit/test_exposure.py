@@ -53,19 +53,6 @@ def test_a_canary_beyond_any_tail_has_the_bits_of_its_form_or_of_a_double():
     assert extrapolated_exposures(inside, references, 33) == pytest.approx(exposures(inside, references), abs=0.3)
 
 
-def test_a_figure_ranks_canaries_within_their_template():
-    drawn = np.random.default_rng(4)
-    likely, unlikely = drawn.normal(10, 1, size=255), drawn.normal(-10, 1, size=1023)
-    both = [(np.full(10, 99.0), likely), (np.full(30, 0.0), unlikely)]
-    figure = mean_exposure(both, "rank", SETTINGS)
-    assert figure.value == pytest.approx((10 * 8 + 30 * 10) / 40)
-    assert figure.blind == pytest.approx((10 * null_exposure(255) + 30 * null_exposure(1023)) / 40)
-    assert (figure.attacker, figure.places) == ("rank", 40)
-    capped = mean_exposure(both, "rank", SETTINGS, [20.0, 30.0])
-    assert capped.value == pytest.approx((10 * 20 + 30 * 30) / 40)
-    assert mean_exposure([(np.empty(0), likely)], "rank", SETTINGS).value is None
-
-
 @pytest.mark.parametrize("learned", [0.0, 2.0])
 def test_the_interval_of_a_mean_holds_the_truth_as_often_as_it_says(learned):
     drawn = np.random.default_rng(5)

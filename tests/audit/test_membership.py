@@ -120,10 +120,6 @@ def test_the_attack_by_a_reference_model_and_its_rates_are_those_of_mimir():
         assert expected > 10 * rate
 
 
-def test_a_line_is_calibrated_by_the_pretrained_model():
-    assert loss_ratio(np.array([-10.0, -9]), np.array([-14.0, -9]), np.array([4, 3])).tolist() == [1.0, 0.0]
-
-
 @pytest.mark.parametrize("models", [8, 64])
 def test_lira_separates_a_shift_as_the_closed_form_says(models):
     """Known normals a shift d apart, in deviations: the ratio is best, and its AUC is the normal cdf of d / sqrt(2)."""

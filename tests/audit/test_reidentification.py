@@ -87,29 +87,6 @@ def test_a_second_reader_orders_the_best_guesses_and_no_others(tmp_path):
     assert (found == np.where(among, 1, first.ranks)).all()
 
 
-def test_a_second_reader_sees_lines_without_markers(tmp_path):
-    text = MaskedText.write(tmp_path, [f"clue1 {{{HIDDEN[3]}}} said {{{HIDDEN[2]}}} clue2 {{{HIDDEN[55]}}}"])
-    second = SecondReader()
-    places = masked_places(text.masked, text.sidecar, 3, 1)
-    reordered(places, lambda words, _: dict.fromkeys(HIDDEN, 1 / 60), second)
-    # The third word is not among the best. Other markers hold the likeliest word, here the most frequent one.
-    assert list(map(len, second.read)) == [MOST, MOST]
-    for lines, form in zip(second.read, ("clue1 {1} said {0} clue2 {0}", "clue1 {0} said {1} clue2 {0}"), strict=True):
-        assert tuple(form.format(HIDDEN[0], HIDDEN[7]).split()) in lines
-
-
-def test_words_that_the_model_has_not_as_one_piece_and_words_that_nobody_lists(tmp_path):
-    lines = [f"clue{n} said {{{word}}}" for n, word in enumerate(("Multipiece", "unheardof", HIDDEN[5]))]
-    text = MaskedText.write(tmp_path, lines)
-    words = WordList([("multipiece", 100_000), *COUNTS, ("listed", 10**6)], AllowedWords(["listed"]))
-    places = masked_places(text.masked, text.sidecar, 3, 1)
-    found = reading(places, lambda _words, _: {HIDDEN[5]: 0.9}, words)
-    assert found.blind.tolist() == [1.0, 62.0, 7.0]
-    assert found.is_listed.tolist() == [True, False, True]
-    figures = figures_of(found, "test")
-    assert figures["reidentified_100"].value == figures["reidentified_listed"].value == pytest.approx(2 / 3)
-
-
 def test_a_tagger_masks_names_and_figures():
     counts = [("the", 1000), ("The", 100), ("Anna", 50), ("1984", 40), ("may", 100), ("May", 60)]
     words = WordList(counts, AllowedWords())
