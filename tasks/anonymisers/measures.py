@@ -174,8 +174,9 @@ def worth(compared: Compared, version: Version) -> dict[str, Any]:
 def fluency(compared: Compared, version: Version) -> dict[str, Any]:
     """Perplexity of the version's own beginnings by a model that did not read them, relative to the raw ones."""
     logs, targets = sums(compared.judge, [_beginning(version.texts[number]) for number in compared.members])
-    both = [np.stack(pair, 1) for pair in zip((logs, targets), compared.read_raw, strict=True)]
-    return perplexity_ratio(*both, compared.seed).ends("times_raw")
+    raw_logs, raw_targets = compared.read_raw
+    ratio = perplexity_ratio(np.stack([logs, raw_logs], 1), np.stack([targets, raw_targets], 1), compared.seed)
+    return ratio.ends("times_raw")
 
 
 def cost(compared: Compared, version: Version) -> dict[str, Any]:

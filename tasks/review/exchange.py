@@ -65,8 +65,8 @@ def take_import(reading: Reading, form: str, path: Path, labels: Mapping[str, st
     offsets, unit = in_characters(records, str(path))
     several = len({each.by for each in records}) > 1
     by_text: defaultdict[str, list[int]] = defaultdict(list)
-    for line, _ in reading.review.plan.queue:
-        by_text[reading.lines[line].strip()].append(line)
+    for planned, _ in reading.review.plan.queue:
+        by_text[reading.lines[planned].strip()].append(planned)
     taken: dict[tuple[int, str], ReviewedLine] = {}
     for annotated, places in zip(records, offsets, strict=True):
         reviewer = annotated.by if several and annotated.by else reading.reviewer
