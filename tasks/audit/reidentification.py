@@ -210,6 +210,11 @@ class Reading:
         contested, words = list(self.contested.values()), list(self.reader.words.index)
         return dict(zip(self.contested, lines_with_guesses(contested, self.reader, words, casing), strict=True))
 
+    def reranked(self, model: "LanguageModel") -> np.ndarray:
+        """The ranks (N,) after a causal language model has reordered the best guesses."""
+        lines = [[tuple(line.split()) for line in of_place] for of_place in self.lines.values()]
+        return self.reordered(model.score_sentences(lines) if lines else [])
+
     def reordered(self, scores: Sequence[np.ndarray]) -> np.ndarray:
         """The ranks (N,) after the best guesses are reordered by scores of their ``lines`` (B,), in nats."""
         ranks = self.ranks.copy()
@@ -235,10 +240,7 @@ def _rank(guesses: np.ndarray, target: int) -> float:
 
 def figures_of(reading: Reading, attacker: str, reranker: "LanguageModel | None" = None) -> dict[str, Figure]:
     """Figures of at least one place; intervals of shares resample lines."""
-    places, ranks = reading.places, reading.ranks
-    if reranker is not None and reading.contested:
-        lines = [[tuple(line.split()) for line in of_place] for of_place in reading.lines.values()]
-        ranks = reading.reordered(reranker.score_sentences(lines))
+    places, ranks = reading.places, reading.ranks if reranker is None else reading.reranked(reranker)
     line = np.unique([place.line for place in places], return_inverse=True)[1]
 
     def share(hits: np.ndarray, blind: float | None = None) -> Figure:

@@ -39,7 +39,7 @@ def reading(places, script, words=None):
 
 
 def reordered(places, script, second):
-    return reading(places, script).reordered(second)
+    return reading(places, script).reranked(second)
 
 
 def test_an_attacker_has_what_the_line_tells(tmp_path):
