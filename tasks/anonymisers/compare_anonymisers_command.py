@@ -50,14 +50,12 @@ ByVersion = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 class ComparisonSettings(Settings):
-    """Measures and their sizes."""
+    """The measures."""
 
     measures: list[Literal["persons", "recovered", "disclosed", "worth", "fluency", "cost"]] = Field(
         default=["persons", "recovered", "disclosed", "worth", "fluency", "cost"], min_length=1
     )
     """Measures to make; ``worth`` and ``persons`` take longest."""
-    guessed_words: int = Field(default=500, ge=1)
-    """Removed words of a version that the attacker guesses."""
 
 
 class ComparisonFiles(StageFiles):
@@ -96,8 +94,7 @@ def compare(settings: ComparisonSettings, files: ComparisonFiles, cell: Cell, re
     if len(versions) == 1:
         raise ParameterError("there is nothing to compare; give --texts, --techniques or --programs")
     with tempfile.TemporaryDirectory(prefix="palimpsest-") as folder:
-        sizes = settings.guessed_words, cell.seed or 0
-        compared = Compared(documents, versions, files.model, *sizes, resources, Path(folder))
+        compared = Compared(documents, versions, files.model, cell.seed or 0, resources, Path(folder))
         found: dict[str, dict[str, dict[str, Any]]] = {
             version.name: {str(name): MEASURES[name](compared, version) for name in settings.measures}
             for version in versions

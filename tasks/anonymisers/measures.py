@@ -16,10 +16,9 @@ import numpy as np
 
 from tasks.anonymisers.removed_words import removed_places
 from tasks.anonymisers.versions import RAW, Version
-from tasks.audit.figure import share_figure
+from tasks.audit.figure import perplexity_ratio, share_figure
 from tasks.audit.held_out import unit_scores
 from tasks.audit.reidentification import Guesser, reidentification
-from tasks.audit.resampling import perplexity_ratio
 from tasks.corpora.sources.document import split_sentences
 from tasks.corpora.text_lines import write_lines
 from tasks.corpora.words import count_words
@@ -32,10 +31,11 @@ from tasks.settings.resources import ResourceSettings
 if TYPE_CHECKING:
     from tasks.language_model.language_models import LanguageModel
 
-_SAMPLES, _CONFIDENCE = 1000, 0.95
 _VALUES = 10
 """Most values among which an attacker chooses a fact."""
 _OF_PERSONS = ("cpr", "cpr_ci", "cpr_blind", "ipr", "ipr_ci", "ipr_blind", "alone")
+_GUESSED = 500
+"""Most removed words of a version that the attacker guesses."""
 _READ = 150
 """Words of each document that the judge of fluency reads."""
 Sums = tuple[np.ndarray, np.ndarray]
@@ -49,8 +49,6 @@ class Compared:
     documents: Sequence[Document]
     versions: Sequence[Version]
     model: str
-    most: int
-    """Number of removed words that the attacker guesses."""
     seed: int
     resources: ResourceSettings
     folder: Path
@@ -142,7 +140,7 @@ def recovered(compared: Compared, version: Version) -> dict[str, Any]:
     places = [removed_places(raw, text, number) for number, (raw, text) in enumerate(pairs)]
     of_words = share_figure([*map(len, places)], [*map(count_words, compared.raw)], "")
     every = [place for each in places for place in each]
-    drawn = sorted(Random(compared.seed).sample(range(len(every)), min(compared.most, len(every))))
+    drawn = sorted(Random(compared.seed).sample(range(len(every)), min(_GUESSED, len(every))))
     guesser = Guesser(threads=compared.resources.threads)
     guessed = reidentification([every[index] for index in drawn], guesser)
     return {
@@ -157,11 +155,11 @@ def disclosed(compared: Compared, version: Version) -> dict[str, Any]:
     blind: of sentences held out."""
     members, others = sentences(compared.raw, compared.members), compared.held_out_lines
     units = [(each, [str(number) for number in range(len(each))]) for each in (members, others)]
-    (scores,) = unit_scores(units[0], units[1], sentences(version.texts, compared.members), [(1,)])
-    found = iter((scores.values > 0).tolist())
+    ((own, other),) = unit_scores(units[0], units[1], sentences(version.texts, compared.members), [(1,)])
+    found = iter((own > 0).tolist())
     counted = [len(sentences(compared.raw, [number])) for number in compared.members]
     hits = [sum(islice(found, number)) for number in counted]
-    blind = scores.disclosed[1] / len(others) if others else None
+    blind = float((other > 0).mean()) if others else None
     return share_figure(hits, counted, "", blind).fields("disclosed")
 
 
@@ -169,19 +167,16 @@ def worth(compared: Compared, version: Version) -> dict[str, Any]:
     """Perplexity of raw documents held out after adapting to the version, relative to adapting to the raw text."""
     logs, targets = compared.after_raw if version.name == RAW else compared.after(version.texts)
     best = compared.after_raw[0]
-    ratio, ends = perplexity_ratio(
-        np.stack([logs, best], 1), np.stack([targets, targets], 1), _SAMPLES, _CONFIDENCE, compared.seed
-    )
-    perplexity = float(np.exp(-logs.sum() / targets.sum()))
-    return {"perplexity": perplexity, "times_raw": ratio, "times_raw_ci": ends and list(ends)}
+    ratio = perplexity_ratio(np.stack([logs, best], 1), np.stack([targets, targets], 1), compared.seed)
+    return {"perplexity": float(np.exp(-logs.sum() / targets.sum())), **ratio.ends("times_raw")}
 
 
 def fluency(compared: Compared, version: Version) -> dict[str, Any]:
     """Perplexity of the version's own beginnings by a model that did not read them, relative to the raw ones."""
     logs, targets = sums(compared.judge, [_beginning(version.texts[number]) for number in compared.members])
-    both = [np.stack(pair, 1) for pair in zip((logs, targets), compared.read_raw, strict=True)]
-    ratio, ends = perplexity_ratio(both[0], both[1], _SAMPLES, _CONFIDENCE, compared.seed)
-    return {"times_raw": ratio, "times_raw_ci": ends and list(ends)}
+    raw_logs, raw_targets = compared.read_raw
+    ratio = perplexity_ratio(np.stack([logs, raw_logs], 1), np.stack([targets, raw_targets], 1), compared.seed)
+    return ratio.ends("times_raw")
 
 
 def cost(compared: Compared, version: Version) -> dict[str, Any]:

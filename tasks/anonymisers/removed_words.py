@@ -5,9 +5,7 @@ a partner is removed. The attacker sees the words that are left, and how many wo
 knows a little more than the version shows. He does not see the words that the version has instead.
 """
 
-from collections.abc import Sequence
-from difflib import SequenceMatcher
-
+from tasks.audit.clear_text import missing_words
 from tasks.audit.masked_places import MaskedPlace
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold, word_spans
@@ -19,19 +17,11 @@ _NEAR = 200
 """Words on each side whose repetition the attacker expects."""
 
 
-def removed(raw: Sequence[str], version: Sequence[str]) -> list[int]:
-    """Places of the folded words of the raw text that the version lacks, in order."""
-    left: set[int] = set()
-    for match in SequenceMatcher(None, raw, version, autojunk=False).get_matching_blocks():
-        left.update(range(match.a, match.a + match.size))
-    return [place for place in range(len(raw)) if place not in left]
-
-
 def removed_places(raw: str, version: str, number: int) -> list[MaskedPlace]:
     """A place for each removed word of a document; ``number`` is that of the document."""
-    spans = word_spans(raw)
+    spans, missing = word_spans(raw), next(missing_words([raw], [version]))
     words = [fold(raw[start:end]) for start, end in spans]
-    open_places = removed(words, [fold(version[start:end]) for start, end in word_spans(version)])
+    open_places = [place for place, span in enumerate(spans) if span in missing]
     hidden = set(open_places)
     places = []
     for place in open_places:

@@ -1,8 +1,7 @@
 """One application of a cell to a text, in a folder of unfinished work that survives a kill.
 
-The text is read into that folder once: as clean sentences, or every line of files that are written back. Its parts are
-then masked and filled in any number of processes, and appended in order. ``done.json`` has the sizes after each part:
-the next call cuts off what is beyond them, and goes on.
+The text is read into that folder once. Its parts are masked and filled in any number of processes, and appended in
+order. ``done.json`` has the sizes after each part: the next call cuts off what is beyond them, and goes on.
 """
 
 import hashlib
@@ -21,7 +20,7 @@ from typing import IO, Any
 from tqdm import tqdm
 
 from tasks.applied.processes import computed_in_processes
-from tasks.applied.recipe import MadeCell, Recipe, check_same, recipe_of
+from tasks.applied.recipe import SUMS, MadeCell, Recipe, check_same, recipe_of
 from tasks.applied.written_back import placed_files, placed_sentences, write_back
 from tasks.corpora.division import DivisionTally, sentence_key, unique_sentences
 from tasks.corpora.languages import MUCH_FOREIGN, language_shares
@@ -46,7 +45,6 @@ from tasks.surroundings import has_gpu, surroundings
 
 WORK_FOLDER = ".palimpsest/applied"
 _DOCUMENTS, _READ, _DONE = "documents.txt", "read.json", "done.json"
-_SUMS = ("words", "masked_words", "masked_lines")
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ class Application:
                 "state": state,
                 **read,
                 "copies": recipe.copies,
-                **{name: done[name] for name in _SUMS},
+                **{name: done[name] for name in SUMS},
                 "masked_fraction": done["masked_words"] / max(1, done["words"]),
                 "sample_masked_fraction": self.made.mask["measured"]["masked_fraction"],
                 "counted": self.made.counted,
@@ -145,7 +143,7 @@ class Application:
         ):
             seen = _Seen(database, {sentence_key(line, folded_words(line)) for line in read_lines(own)})
             for group, sentences in self._sentences(files, source, tally, seen):
-                if self.recipe.reads_documents:
+                if self.recipe.documents:
                     number = numbers.setdefault(group, len(numbers) + 1)
                 for sentence in sentences:
                     raw.write(f"{sentence}\n")
@@ -172,7 +170,7 @@ class Application:
         """
         recipe, done, parts = self.recipe, _done(work), -(-lines // PART_LINES)
         own = None if proof.exists() else recipe.own_portion()
-        portions = recipe.portions(work / RAW, work / _DOCUMENTS if recipe.reads_documents else None, lines)
+        portions = recipe.portions(work / RAW, work / _DOCUMENTS if recipe.documents else None, lines)
         given = chain([own[0]] if own else [], islice(portions, done["parts"], None))
         at_once = processes or (1 if recipe.uses_model and has_gpu() else self.resources.stages_at_once)
         at_once = max(1, min(at_once, parts * recipe.copies - done["parts"]))
@@ -192,7 +190,7 @@ class Application:
                 text.writelines(f"{line}\n".encode() for line in result.lines)
                 if done["parts"] < parts:
                     sidecar.writelines(line.encode() for line in result.sidecar)
-                    done |= {name: done[name] + result.counts[name] for name in _SUMS}
+                    done |= {name: done[name] + result.counts[name] for name in SUMS}
                 for name, stream in ((TEXT, text), (SIDECAR, sidecar)):
                     stream.flush()
                     os.fsync(stream.fileno())
@@ -242,7 +240,7 @@ def _done(work: Path) -> dict[str, int]:
     """The number of finished parts, the sizes of the files, and sums."""
     if (work / _DONE).exists():
         return dict(json.loads((work / _DONE).read_text(encoding="utf-8")))
-    return dict.fromkeys(("parts", TEXT, SIDECAR, *_SUMS), 0)
+    return dict.fromkeys(("parts", TEXT, SIDECAR, *SUMS), 0)
 
 
 def _from(path: Path, size: int) -> IO[bytes]:

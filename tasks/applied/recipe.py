@@ -32,6 +32,9 @@ from tasks.results.report_index import REPORTS
 from tasks.settings.checks import check_settings
 from tasks.settings.resources import ResourceSettings
 
+SUMS = ("words", "masked_words", "masked_lines")
+"""Counts of the masking that are added up over the portions."""
+
 
 @dataclass(frozen=True)
 class MadeCell:
@@ -122,9 +125,9 @@ class Recipe:
         return self.prepared is not None and self.prepared.method.uses_filler
 
     @property
-    def reads_documents(self) -> bool:
-        """Whether the fill needs the document of each line."""
-        return self.fill_files is not None and self.fill_files.documents is not None
+    def documents(self) -> str | None:
+        """File with the document of each line of the run's text, if the fill needs them."""
+        return self.fill_files.documents if self.fill_files else None
 
     def work(self) -> Work:
         """The function that masks and fills a portion, as the stages 'mask' and 'fill' do."""
@@ -141,29 +144,26 @@ class Recipe:
                 part = Part(portion.first_line, lines, spans if with_spans else None, portion.documents)
                 lines = fill(part, advance).lines
             sidecar = [sidecar_line(number, one) for number, one in enumerate(spans, portion.number * PART_LINES + 1)]
-            names = ("words", "masked_words", "masked_lines")
-            return AppliedPortion(lines, sidecar, {name: getattr(masked.tally, name) for name in names})
+            return AppliedPortion(lines, sidecar, {name: getattr(masked.tally, name) for name in SUMS})
 
         return applied
 
     def own_portion(self) -> tuple[Portion, list[str]]:
         """The first lines of the run's own text, and the lines that the run made of them."""
-        documents = self.fill_files.documents if self.fill_files else None
-        names = list(islice(read_documents(documents), PART_LINES)) if documents else None
-        portion = Portion(0, 1, list(islice(read_lines(self.own_raw), PART_LINES)), names)
+        portion = next(_portions(self.own_raw, self.documents, 0, 1))
         return portion, list(islice(read_lines(self.own_text), len(portion.lines)))
 
     def portions(self, raw: Path, documents: Path | None, lines: int) -> Iterator[Portion]:
         """The portions of a text of so many lines, copy by copy."""
         for copy in range(self.copies):
-            read, names = read_lines(raw), read_documents(documents) if documents else None
-            for number in range(-(-lines // PART_LINES)):
-                yield Portion(
-                    number,
-                    copy * lines + number * PART_LINES + 1,
-                    list(islice(read, PART_LINES)),
-                    list(islice(names, PART_LINES)) if names else None,
-                )
+            yield from _portions(raw, documents, copy * lines, -(-lines // PART_LINES))
+
+
+def _portions(raw: str | Path, documents: str | Path | None, before: int, number: int) -> Iterator[Portion]:
+    lines, names = read_lines(raw), read_documents(documents) if documents else None
+    for portion in range(number):
+        some = list(islice(names, PART_LINES)) if names else None
+        yield Portion(portion, before + portion * PART_LINES + 1, list(islice(lines, PART_LINES)), some)
 
 
 def recipe_of(made: MadeCell, resources: ResourceSettings, release: ReleaseSettings) -> Recipe:

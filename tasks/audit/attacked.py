@@ -165,19 +165,18 @@ class AttackedText:
     @cached_property
     def prepared(self) -> "PreparedFill":
         """The cell's fill for other lines, without counts of masked words; learns from the corpus once."""
-        return self.with_planted(None)
+        return self._prepared(None)
 
-    def with_planted(self, planted: "PlantedLines | None") -> "PreparedFill":
+    def with_planted(self, planted: "PlantedLines") -> "PreparedFill":
         """The cell's fill with counts of the masked words, including those of planted lines."""
+        return self._prepared(planted) if self.method and self.method.counts_masked_words else self.prepared
+
+    def _prepared(self, planted: "PlantedLines | None") -> "PreparedFill":
         from tasks.filling.prepared_fill import prepare_like_corpus
 
-        method = self.method
-        assert method is not None, "a text that was filled"
-        assert self.files.masked is not None, "a text that was masked"
-        if planted is not None and not method.counts_masked_words:
-            return self.prepared
-        folder = Path(self.files.masked) / str(self.cell.technique)
-        return prepare_like_corpus(method, folder, self.files, self.cell, self._opened, planted)
+        assert self.method is not None, "a text that was filled"
+        folder = Path(str(self.files.masked)) / str(self.cell.technique)
+        return prepare_like_corpus(self.method, folder, self.files, self.cell, self._opened, planted)
 
 
 @dataclass(frozen=True)

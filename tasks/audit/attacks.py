@@ -10,10 +10,11 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from tasks.audit.attacked import AttackedModel, AttackedText
+from tasks.audit.exposure import canary_exposure
 from tasks.audit.extraction import extraction
 from tasks.audit.figure import Figure
 from tasks.audit.ladder import ladder
-from tasks.audit.model_attacks import canary_exposure, membership, neighbourhood
+from tasks.audit.model_attacks import membership, neighbourhood
 from tasks.audit.tagger_attacks import AttackedTagger, membership_of_lines, names_in_files, names_in_sentences
 from tasks.audit.text_attacks import guesses, same_entities, second_fill, substitutes, unmasked, verbatim
 from tasks.errors import ParameterError

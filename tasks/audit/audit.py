@@ -23,14 +23,15 @@ examples:
 """
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tasks.audit.attacked import AttackedModel, AttackedText, AttackSettings, AuditFiles
 from tasks.audit.settings import AuditSettings
 from tasks.command import Invocation, StageCommand
-from tasks.errors import ParameterError
+from tasks.corpora.text_lines import read_corpus, read_documents
+from tasks.corpora.words import lines_found
+from tasks.errors import CorpusError, ParameterError
 from tasks.files.atomic_file import private_work_folder
 from tasks.language_model.settings import AdaptSettings
 from tasks.records.cell import Cell
@@ -55,16 +56,17 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
     """
     from tasks.audit.attacks import figures_of
     from tasks.audit.figure import fields_of
-    from tasks.corpora.text_lines import read_corpus
+    from tasks.audit.held_out import held_out_figures
     from tasks.torch_setup import set_up_installed_torch
 
     set_up_installed_torch(resources.threads)
-    members = read_corpus(files.private_text)
-    documents = _documents(files, members)
+    members, documents = _lines(files)
     report, text = Report(), AttackedText(settings, files, cell, resources)
     figures: dict[str, Figure] = {}
     if files.held_out:
-        figures = _by_held_out(settings, files, members, documents)
+        others = _lines(AuditFiles(members=files.held_out))
+        lines = read_corpus(str(files.text))
+        figures = held_out_figures((members, documents), others, lines, settings.confidence, settings.seed)
     elif files.text:
         figures = figures_of(text)
     with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
@@ -80,30 +82,16 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
     return report.measure(**fields_of(figures), attackers={name: figure.attacker for name, figure in figures.items()})
 
 
-def _by_held_out(
-    settings: AttackSettings, files: AuditFiles, members: list[str], documents: list[str]
-) -> dict[str, "Figure"]:
-    from tasks.audit.held_out import held_out_figures
-    from tasks.corpora.text_lines import read_corpus
-
-    given = AuditFiles(members=str(files.held_out))
-    others = read_corpus(given.private_text)
-    units = (members, documents), (others, _documents(given, others))
-    return held_out_figures(*units, read_corpus(str(files.text)), settings.confidence, settings.seed)
-
-
-def _documents(files: AuditFiles, members: Sequence[str]) -> list[str]:
-    """The document of each line; without documents each line is its own."""
-    from tasks.corpora.text_lines import read_documents
-    from tasks.errors import CorpusError
-
-    found = list(read_documents(files.documents)) if files.documents else list(map(str, range(len(members))))
-    if len(found) != len(members):
+def _lines(files: AuditFiles) -> tuple[list[str], list[str]]:
+    """The private lines and the document of each; without documents each line is its own."""
+    lines = read_corpus(files.private_text)
+    documents = list(read_documents(files.documents)) if files.documents else list(map(str, range(len(lines))))
+    if len(documents) != len(lines):
         raise CorpusError(
-            f"{files.documents!r} has {len(found):,} lines, and {files.private_text!r} {len(members):,}; give a corpus "
-            "as 'palimpsest corpora' writes it"
+            f"{files.documents!r} has {len(documents):,} lines, and {files.private_text!r} {len(lines):,}; give a "
+            "corpus as 'palimpsest corpora' writes it"
         )
-    return found
+    return lines, documents
 
 
 def _given_model(
@@ -117,9 +105,6 @@ def _given_model(
     import numpy as np
 
     from tasks.audit.line_scores import score_lines
-    from tasks.corpora.text_lines import read_corpus
-    from tasks.corpora.words import lines_found
-    from tasks.errors import CorpusError
     from tasks.language_model.divided_model import DividedModel
 
     given = read_corpus(str(files.non_members))
@@ -129,16 +114,13 @@ def _given_model(
         if len(others) < _FEWEST_OTHERS:
             raise CorpusError(f"{said}, so fewer than {_FEWEST_OTHERS} others are left; give lines unseen in training")
         report.warn(f"{said}; they are left out of the non-members")
-    is_member = np.repeat([True, False], [len(members), len(others)])
-    # The documents of non-members are unknown.
-    names = [*(f"member {name}" for name in documents), *(f"other {number}" for number in range(len(others)))]
-    lines = [*members, *others]
-    base = DividedModel(files.base, resources) if files.base else None
+    lines, base = [*members, *others], DividedModel(files.base, resources) if files.base else None
     return AttackedModel(
         model=DividedModel(str(files.model), resources),
         lines=lines,
-        is_member=is_member,
-        documents=names,
+        is_member=np.repeat([True, False], [len(members), len(others)]),
+        # The documents of non-members are unknown.
+        documents=[*(f"member {name}" for name in documents), *(f"other {number}" for number in range(len(others)))],
         settings=settings,
         threads=resources.threads,
         base=base,

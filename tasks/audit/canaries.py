@@ -1,12 +1,9 @@
 """Made-up sentences that are planted into a training text, to measure memorisation (Carlini et al. 2019).
 
 A canary is a template whose words are drawn from a pool. References have the same template and pools, and are never
-trained on. A model that memorised a canary finds it more probable than its references.
-
-Three families separate words that masking hides from words that it leaves: ``kept`` has common words, which no list
-masks; ``masked`` has names of people and places; ``figures`` has numbers. Whether a technique masks them is measured,
-not assumed. All words are frequent enough for a word-level language model to know them. Templates and names are
-English. A family is left out if word counts of another language have too few of its names or numbers.
+trained on. Three families separate words that masking hides from words that it leaves: ``kept`` has common words,
+``masked`` names of people and places, ``figures`` numbers. All words are frequent enough for a word-level language
+model to know them. A family is left out if word counts of another language have too few of its words.
 """
 
 import random

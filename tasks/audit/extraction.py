@@ -1,23 +1,21 @@
 """Extraction: private text that a language model generates without a prompt (Carlini et al. 2021, "Extracting Training
 Data from Large Language Models").
 
-Each word is sampled from the 40 likeliest, as in the paper: the whole distribution has too many unlikely words. The
-attack counts runs of five normalised words that occur in exactly one private line and not in public text. Some runs are
-typical of the domain: a model that knows the domain writes them without having seen the line. *Blind* is therefore the
-same count for lines that the model was not trained on, scaled to as many words. If the lines were divided at random and
-nothing is memorised, both are equal on average. The model before its adaptation does not know the domain, so it is no
-substitute for this comparison.
+Each word is sampled from the 40 likeliest. The attack counts runs of five normalised words that occur in exactly one
+private line and not in public text. *Blind* is the same count for lines that the model was not trained on, scaled to as
+many words: a model that knows the domain writes typical runs without having seen the line.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tasks.audit.attacked import AttackedModel
 from tasks.audit.canaries import Canaries
-from tasks.audit.figure import Figure, share_figure
-from tasks.audit.resampling import as_wide_as_wilson, bootstrap, interval_of
+from tasks.audit.figure import Figure, bootstrapped, share_figure
+from tasks.audit.resampling import as_wide_as_wilson
 from tasks.audit.settings import AuditSettings
 from tasks.corpora.text_lines import read_lines
 from tasks.language_model.language_models import Drawing
@@ -107,6 +105,15 @@ def _figure(
     value, blind = (float((hits * part).sum() / total) for part in (weight.clip(min=0), (-weight).clip(min=0)))
     names, document = np.unique(np.array(documents), return_inverse=True)
     above = np.bincount(document, hits * weight, minlength=len(names)) / total
-    drawn = blind + bootstrap(lambda counts: counts @ above, len(names), settings.bootstrap_samples, settings.seed)
-    interval = interval_of(value, drawn, len(names), settings.confidence, (0.0, 1.0))
-    return Figure(value, as_wide_as_wilson(interval, value, total, settings.confidence), attacker, blind, total)
+    found = bootstrapped(
+        value,
+        lambda counts: blind + counts @ above,
+        len(names),
+        attacker,
+        blind=blind,
+        places=total,
+        samples=settings.bootstrap_samples,
+        confidence=settings.confidence,
+        seed=settings.seed,
+    )
+    return replace(found, interval=as_wide_as_wilson(found.interval, value, total, settings.confidence))

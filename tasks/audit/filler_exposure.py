@@ -1,10 +1,8 @@
 """Exposure of canaries in a twin of a filler that was tuned on the corpus.
 
-The twin is tuned as the filler was, on the masked text with canaries, which are masked in the same way. If the tuning
-takes sentences without markers only, canaries with a marker are not learned. A sentence is scored by its drawn words:
+The twin is tuned as the filler was, on the masked text with masked canaries. A sentence is scored by its drawn words:
 the sum of their log-probabilities, each masked alone (a pseudo-log-likelihood, Salazar et al. 2020), less the sum under
-the base. Candidates are the words that occur in sentences of the form; words of several tokens are ignored. A causal
-filler is scored by its probability of the sentence. Earlier rounds of tuning had no canaries.
+the base. Words of several tokens are ignored. A causal filler is scored by its probability of the sentence.
 """
 
 import random
@@ -14,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.audit.canaries import Canaries
+from tasks.audit.exposure import Form, exposure_figures, sentences_by_form
 from tasks.audit.figure import Figure
 from tasks.audit.line_scores import score_references
-from tasks.audit.model_attacks import Form, exposure_figures, sentences_by_form
 from tasks.audit.settings import AuditSettings
 from tasks.corpora.text_lines import write_lines
 from tasks.corpora.words import fold

@@ -1,26 +1,18 @@
-"""Disclosure by a released text, measured with lines that a coin left out before the text was made.
+"""Disclosure by a released text, measured with lines that a coin left out before the text was made (docs/audit.md).
 
-The audit needs no canary, no model and no knowledge of the program that made the text. A *unit* is a document, or a
-line where a text has no documents. A coin decided for each unit whether it went into the text (a member) or was held
-out. So the text depends on no unit held out, and their disclosure is chance. An *own* run of words occurs in one unit
-alone, of members and held-out units together. A unit is disclosed if the text has an own run of it. Its score is the
-rarity of that run in general language (the sum over its words of 8 minus wordfreq's Zipf frequency).
+A *unit* is a document, or a line where a text has no documents. A coin decided for each unit whether it went into the
+text (a member) or was held out. An *own* run of words occurs in one unit alone. A unit is disclosed if the text has an
+own run of it. Its score is the rarity of that run (the sum over its words of 8 minus wordfreq's Zipf frequency). An
+attacker takes the ``GUESSES`` units of the highest scores for members:
 
-An attacker takes the units of the highest scores for members. With ``GUESSES`` units (4, 16, ...) he has:
-
-- **P-value.** If the text does not depend on the coins, the members among his guesses are a random draw: their number
-  is hypergeometric. Each test is exact. The smallest p-value is multiplied by the number of tests (Bonferroni).
+- **P-value.** Without dependence on the coins, the members among his guesses are hypergeometric. The smallest p-value
+  is multiplied by the number of tests (Bonferroni).
 - **Epsilon.** Under (epsilon, 0)-differential privacy of units, his right guesses are at most Binomial(guesses,
   q e^epsilon / (q e^epsilon + 1 - q)), with q the probability of a member (Steinke, Nasr and Jagielski 2023,
-  arXiv:2305.08846, for any q). Here q is the upper end for the observed share (Clopper and Pearson 1934). The largest
-  bound counts, each at its part of the error.
-
-Masked text discloses its lines by design: it has their runs of unmasked words. Single words show whether rare words,
-such as names, are left in it.
+  arXiv:2305.08846). Here q is the upper end for the observed share (Clopper and Pearson 1934).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -42,46 +34,6 @@ Units = tuple[Sequence[str], Sequence[str]]
 """Lines, and the name of the unit of each."""
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Scores of units (U,), 0 where nothing is disclosed; members come first."""
-
-    values: np.ndarray
-    members: int
-
-    @property
-    def disclosed(self) -> tuple[int, int]:
-        """Numbers of disclosed members and of disclosed units held out."""
-        found = self.values > 0
-        return int(np.count_nonzero(found[: self.members])), int(np.count_nonzero(found[self.members :]))
-
-    def guesses(self, seed: int) -> list[tuple[int, int]]:
-        """Members among the units of the highest scores, and number of these; ties are broken by lot."""
-        by_lot = np.random.default_rng(seed).permutation(len(self.values))
-        ranked = by_lot[np.argsort(-self.values[by_lot], kind="stable")]
-        most = sum(self.disclosed)
-        numbers = [*(number for number in GUESSES if number < most), most] if most else []
-        return [(int(np.count_nonzero(ranked[:number] < self.members)), number) for number in numbers]
-
-    def p_value(self, guesses: Sequence[tuple[int, int]]) -> float:
-        """Probability of so many right guesses, if the text does not depend on the coins."""
-        from scipy.stats import hypergeom
-
-        tests = [hypergeom.sf(right - 1, len(self.values), self.members, number) for right, number in guesses]
-        return min(1.0, float(min(tests)) * len(tests)) if tests else 1.0
-
-    def epsilon(self, guesses: Sequence[tuple[int, int]], confidence: float) -> float:
-        """The largest epsilon (nats) that the guesses refute at this confidence; 0 if they refute none."""
-        from scipy.special import betaincinv
-
-        others = len(self.values) - self.members
-        if not guesses or not others:
-            return 0.0
-        share = float(betaincinv(self.members + 1, others, 1 - _OF_SHARE * (1 - confidence)))
-        each = 1 - (1 - _OF_SHARE) * (1 - confidence) / len(guesses)
-        return max(epsilon_lower_bound(right, number, each, share) for right, number in guesses)
-
-
 def held_out_figures(
     members: Units, held_out: Units, text: Sequence[str], confidence: float = 0.95, seed: int = 1
 ) -> dict[str, Figure]:
@@ -89,29 +41,60 @@ def held_out_figures(
 
     ``blind`` is the share of disclosed units held out.
     """
-    figures, found = {}, unit_scores(members, held_out, text, RUNS.values())
-    for (name, lengths), scores in zip(RUNS.items(), found, strict=True):
-        (known, chance), units = scores.disclosed, len(scores.values)
-        guesses, others = scores.guesses(seed), units - scores.members
+    figures = {}
+    for name, (own, other) in zip(RUNS, unit_scores(members, held_out, text, RUNS.values()), strict=True):
+        known, chance = int(np.count_nonzero(own)), int(np.count_nonzero(other))
+        guesses = guesses_of(own, other, seed)
+        lengths, units = RUNS[name], len(own) + len(other)
         runs = "words" if lengths == (1,) else f"runs of {lengths[0]} to {lengths[-1]} words"
-        attacker = f"looks for {runs} that one unit alone has, in {scores.members:,} members and {others:,} held out"
-        interval = wilson_interval(known, scores.members, confidence)
-        ends = None if interval is None else (interval[0], interval[1])
-        share, blind = (found / of if of else None for found, of in ((known, scores.members), (chance, others)))
-        figures[name] = Figure(share, ends, attacker, blind, scores.members)
-        figures[f"{name}_p"] = Figure(scores.p_value(guesses), None, f"exact test; {attacker}", places=units)
-        bound = f"lower bound at {100 * confidence:g} %; {attacker}"
-        figures[f"{name}_epsilon"] = Figure(scores.epsilon(guesses, confidence), None, bound, 0.0, units)
+        attacker = f"looks for {runs} that one unit alone has, in {len(own):,} members and {len(other):,} held out"
+        ends = wilson_interval(known, len(own), confidence)
+        share, blind = (found / of if of else None for found, of in ((known, len(own)), (chance, len(other))))
+        figures[name] = Figure(share, (ends[0], ends[1]) if ends else None, attacker, blind, len(own))
+        p_value = p_value_of(guesses, len(own), units)
+        figures[f"{name}_p"] = Figure(p_value, None, f"exact test; {attacker}", places=units)
+        bound, attack = (
+            epsilon_bound(guesses, len(own), len(other), confidence),
+            f"lower bound at {100 * confidence:g} %",
+        )
+        figures[f"{name}_epsilon"] = Figure(bound, None, f"{attack}; {attacker}", 0.0, units)
     return figures
+
+
+def guesses_of(own: np.ndarray, other: np.ndarray, seed: int) -> list[tuple[int, int]]:
+    """Members among the units of the highest scores, and number of these; ties are broken by lot."""
+    values = np.concatenate([own, other])
+    by_lot = np.random.default_rng(seed).permutation(len(values))
+    ranked = by_lot[np.argsort(-values[by_lot], kind="stable")]
+    most = int(np.count_nonzero(values))
+    numbers = [*(number for number in GUESSES if number < most), most] if most else []
+    return [(int(np.count_nonzero(ranked[:number] < len(own))), number) for number in numbers]
+
+
+def p_value_of(guesses: Sequence[tuple[int, int]], members: int, units: int) -> float:
+    """Probability of so many right guesses, if the text does not depend on the coins."""
+    from scipy.stats import hypergeom
+
+    tests = [hypergeom.sf(right - 1, units, members, number) for right, number in guesses]
+    return min(1.0, float(min(tests)) * len(tests)) if tests else 1.0
+
+
+def epsilon_bound(guesses: Sequence[tuple[int, int]], members: int, others: int, confidence: float) -> float:
+    """The largest epsilon (nats) that the guesses refute at this confidence; 0 if they refute none."""
+    from scipy.special import betaincinv
+
+    if not guesses or not others:
+        return 0.0
+    share = float(betaincinv(members + 1, others, 1 - _OF_SHARE * (1 - confidence)))
+    each = 1 - (1 - _OF_SHARE) * (1 - confidence) / len(guesses)
+    return max(epsilon_lower_bound(right, number, each, share) for right, number in guesses)
 
 
 def unit_scores(
     members: Units, held_out: Units, text: Iterable[str], lengths: Iterable[Sequence[int]]
-) -> Iterator[Scores]:
-    """For each set of run lengths, the rarity of each unit's rarest own run that the text has.
-
-    Memory grows with the number of runs.
-    """
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For each set of run lengths, the rarity of each member's rarest own run that the text has (M,), 0 without one,
+    and of each unit held out (H,). Memory grows with the number of runs."""
     names: dict[tuple[bool, str], int] = {}
     units = [names.setdefault((True, name), len(names)) for name in members[1]]
     of_members = len(names)
@@ -132,7 +115,7 @@ def unit_scores(
             own = first[of_unit[first] == of_unit[last]] if len(runs) else first
             own = own[np.isin(runs[own], _runs(released, length, rarity)[0])]
             np.maximum.at(scores, of_unit[own], sums[own])
-        yield Scores(scores, of_members)
+        yield scores[:of_members], scores[of_members:]
 
 
 def _word_ids(line: str, ids: dict[str, int]) -> np.ndarray:

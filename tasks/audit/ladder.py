@@ -1,25 +1,14 @@
-"""A ladder of attackers of masked words: each has the knowledge of the rung below, and one more source.
+"""The ladder of attackers of masked words: each has one more source than the one below (docs/audit.md).
 
-All rungs are the guesser of ``reidentification`` at the same masked places, so their differences are paired.
-
-- ``released``: a language model adapted on the released text reorders the best guesses.
-- ``author``: the masked language model also reads the line with the neighbouring released lines of the document. The
-  probability of a word is the mean of both readings.
-- ``background``: words of passages of the user's documents, found by BM25 for the line, are more probable.
-- ``raw``: the language model that reorders was adapted on the raw text.
-
-g(w) is the guesser's score of a word. A model reorders the 20 best guesses by
+All guess the same masked places as ``reidentification``, so their differences are paired. g(w) is the guesser's score
+of a word. A language model of a rung reorders the 20 best guesses by
 
     log g(w) + 1/2 (log p(line with w) - log p_base(line with w))
 
-p_base is the model before its adaptation. So only the adaptation counts, as in "recollect and rank" (Meng et al. 2025).
-With a weight of 1 a model of raw text found a little more on chat and meetings, and one of released text less. The
-latter seldom finds more than no model. So each half of the lines has it only if it finds more words on the other half,
-and the rungs after ``released`` do not use it.
-No rung has the reader of ``audit.reranker``.
-
-The blind figure of a rung is the result of the same attack with nothing to find in the new source: without the model,
-or with the neighbours or passages of another line.
+p_base is the model before its adaptation, as in "recollect and rank" (Meng et al. 2025). The model of ``released``
+seldom finds more than no model, so each half of the lines has it only if it finds more words on the other half, and
+later rungs do not use it. The blind figure of a rung is the same attack with nothing to find in its new source:
+without the model, or with the neighbours or passages of another line.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +22,7 @@ from tasks.audit.background import Passages, read_passages
 from tasks.audit.figure import Figure, share_difference, share_figure
 from tasks.audit.line_scores import score_references
 from tasks.audit.masked_places import MaskedPlace
-from tasks.audit.reranking import Contested, new_ranks
+from tasks.audit.reranking import Contested
 from tasks.audit.rungs import PUBLIC, RUNGS
 from tasks.corpora.text_lines import read_documents, read_lines
 from tasks.corpora.word_counts import count_lines
@@ -125,11 +114,8 @@ ADDED: tuple[Callable[[AttackedText, Attacker], Pair], ...] = (released, author,
 def ladder(attacked: AttackedText) -> dict[str, Figure]:
     """``reidentified_RUNG_1`` and ``_10`` of each asked rung: the share of masked words among so many best guesses;
     ``reidentified_RUNG_gain``: the first less that of the rung below, on the same places."""
-    settings = attacked.settings
-    if attacked.masked is None or not settings.ladder:
-        return {}
-    places = attacked.places
-    if not places:
+    settings, places = attacked.settings, attacked.places
+    if not settings.ladder or not places:
         return {}
     lines = np.unique([place.line for place in places], return_inverse=True)[1]
     counted = np.bincount(lines).tolist()
@@ -144,8 +130,7 @@ def ladder(attacked: AttackedText) -> dict[str, Figure]:
         unknowing = _ranks(attacked, blind)
         has += f"; {RUNGS[rung]}"
         for top in TOPS:
-            reached = float((unknowing <= top).mean())
-            hits = np.bincount(lines, ranks <= top).tolist()
+            hits, reached = np.bincount(lines, ranks <= top).tolist(), float((unknowing <= top).mean())
             found[f"reidentified_{rung}_{top}"] = share_figure(hits, counted, has, reached)
         gained = np.bincount(lines, np.subtract(ranks <= 1, before <= 1, dtype=np.float64)).tolist()
         found[f"reidentified_{rung}_gain"] = share_difference(gained, counted, f"{has}; less rung {below!r}")
@@ -153,29 +138,28 @@ def ladder(attacked: AttackedText) -> dict[str, Figure]:
     return found
 
 
+def _ranks(attacked: AttackedText, attacker: Attacker) -> np.ndarray:
+    """The rank that an attacker gives each place's word (N,), from 1; infinite if it is no candidate."""
+    reading = attacked.guesser.reading(attacker.places, attacker.counts)
+    plain = np.where(reading.is_listed, reading.ranks, np.inf)
+    if attacker.model is None or not reading.contested:
+        return plain
+    models = [DividedModel(name, attacked.resources) for name in (attacker.model, str(attacked.files.base))]
+    after, before = (score_references(model, reading.lines).values() for model in models)
+    gains = [_WEIGHT * (new - old) for new, old in zip(after, before, strict=True)]
+    if attacker.has_fills:
+        words, contested = list(reading.reader.words.index), reading.contested.values()
+        gains = [_without_fill(gain, place, words) for gain, place in zip(gains, contested, strict=True)]
+    ranks = np.where(reading.is_listed, reading.reordered(gains), np.inf)
+    if attacker.has_fills:
+        return better_ranks(ranks, plain, np.array([place.line for place in attacker.places]))
+    return ranks
+
+
 def _without_fill(gain: np.ndarray, place: Contested, words: Sequence[str]) -> np.ndarray:
     """The gains (B,) of a place's best guesses, that of its fill at most their median."""
     fill = fold(place.place.substitute or "")
     return np.where([words[index] == fill for index in place.best], np.minimum(gain, np.median(gain)), gain)
-
-
-def _ranks(attacked: AttackedText, attacker: Attacker) -> np.ndarray:
-    """The rank that an attacker gives each place's word (N,), from 1; infinite if it is no candidate."""
-    reading = attacked.guesser.reading(attacker.places, attacker.counts)
-    ranks = np.where(reading.is_listed, reading.ranks, np.inf)
-    if attacker.model is not None and reading.contested:
-        contested, words = list(reading.contested.values()), list(reading.words.index)
-        models = [DividedModel(name, attacked.resources) for name in (attacker.model, str(attacked.files.base))]
-        after, before = (score_references(model, reading.lines).values() for model in models)
-        gains = [_WEIGHT * (new - old) for new, old in zip(after, before, strict=True)]
-        if attacker.has_fills:
-            pairs = zip(gains, contested, strict=True)
-            gains = [_without_fill(gain, each, words) for gain, each in pairs]
-        without = ranks.copy()
-        ranks[list(reading.contested)] = new_ranks(contested, gains)
-        if attacker.has_fills:
-            ranks = better_ranks(ranks, without, np.array([place.line for place in attacker.places]))
-    return ranks
 
 
 def better_ranks(ranks: np.ndarray, without: np.ndarray, lines: np.ndarray) -> np.ndarray:

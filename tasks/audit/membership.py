@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tasks.audit.figure import Figure
+from tasks.audit.figure import SHARES, Figure
 from tasks.audit.resampling import as_wide_as_wilson, interval_of, scores_of
+from tasks.audit.settings import AuditSettings
 from tasks.language_model.evaluation.bootstrap import ratio_of_sums, resample_counts
 
 RATES = {"_tpr_1": 0.01, "_tpr_01": 0.001}
@@ -44,14 +45,6 @@ def min_k(token_log_probabilities: np.ndarray, lengths: np.ndarray, share: float
     number = np.maximum(1, (lengths * share).astype(np.int64))
     lowest = place < number[line]
     return np.bincount(line[lowest], ordered[lowest], minlength=len(lengths)) / number
-
-
-def neighbourhood(own: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
-    """A line's score (L,) less the mean of its neighbours' (L, N): Mattern et al. 2023.
-
-    A neighbour is the line with a word exchanged for a likely one. Neighbours calibrate without a pretrained model.
-    """
-    return np.asarray(own) - np.asarray(neighbours).mean(axis=1)
 
 
 def lira(scores_in: np.ndarray, scores_out: np.ndarray, observed: np.ndarray) -> np.ndarray:
@@ -91,9 +84,7 @@ def membership_figures(
     is_member: np.ndarray,
     groups: np.ndarray,
     attacker: str,
-    samples: int = 1000,
-    confidence: float = 0.95,
-    seed: int = 0,
+    settings: AuditSettings,
 ) -> dict[str, Figure]:
     """``NAME_auc``, ``NAME_tpr_1`` and ``NAME_tpr_01`` of lines (L,), by their scores.
 
@@ -103,25 +94,24 @@ def membership_figures(
     if it allows fewer than ``LEAST_FALSE_POSITIVES`` non-members. Without members or non-members all figures are
     ``None``.
     """
-    nothing, members = Figure(None, None, attacker), int(np.count_nonzero(is_member))
+    members = int(np.count_nonzero(is_member))
+    figures = dict.fromkeys((f"{name}{end}" for end in ("_auc", *RATES)), Figure(None, None, attacker))
     if not members or members == len(scores):
-        return {f"{name}{end}": nothing for end in ("_auc", *RATES)}
+        return figures
     blind = _measures(*next(curves(blind_scores, is_member)))
     names, group = np.unique(groups, return_inverse=True)
     resampled = [
         _measures(*curve)
-        for counts in resample_counts(len(names), samples, seed)
+        for counts in resample_counts(len(names), settings.bootstrap_samples, settings.seed)
         for curve in curves(scores, is_member, counts, group)
     ]
-    figures = {}
     for end, (value,) in _measures(*next(curves(scores, is_member))).items():
         if (len(scores) - members) * RATES.get(end, np.inf) < LEAST_FALSE_POSITIVES - _ROUNDING:
-            figures[f"{name}{end}"] = nothing
             continue
         drawn = np.concatenate([block[end] for block in resampled])
-        interval = interval_of(float(value), drawn, len(names), confidence, (0.0, 1.0))
+        interval = interval_of(float(value), drawn, len(names), settings.confidence, SHARES)
         if end in RATES:
-            interval = as_wide_as_wilson(interval, value, members, confidence)
+            interval = as_wide_as_wilson(interval, value, members, settings.confidence)
         figures[f"{name}{end}"] = Figure(float(value), interval, attacker, float(blind[end][0]), len(scores))
     return figures
 
@@ -161,8 +151,8 @@ def true_positive_rate(true: np.ndarray, false: np.ndarray, false_positive_rate:
     """Share of the members (R,) at or above a threshold that at most this share of the non-members reaches.
 
     The threshold is the score of a non-member; all lines with an equal score reach it. If there is nothing to find, the
-    rate is k / (N + 1) on average for k allowed non-members, so it never exceeds the given rate. A threshold just above
-    the next non-member would give (k + 1) / (N + 1). It is 0 if no non-member is allowed.
+    rate is k / (N + 1) on average for k allowed non-members, so it never exceeds the given rate. It is 0 if no
+    non-member is allowed.
     """
     allowed = false_positive_rate * false[:, -1:] + _ROUNDING  # (R, 1)
     named_wrongly = np.where(false <= allowed, false, 0.0).max(axis=1)  # (R,)

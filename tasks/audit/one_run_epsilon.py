@@ -1,9 +1,8 @@
-"""A lower bound on a model's epsilon from one training run (Steinke, Nasr and Jagielski 2023).
+"""A lower bound on a model's epsilon from one training run (Steinke, Nasr and Jagielski 2023, arXiv:2305.08846).
 
-"Privacy Auditing with One (1) Training Run", arXiv:2305.08846. A fair coin for each of m canaries decides whether it is
-in the training text. From the model alone an attacker guesses some of the coins and abstains from the others. Under
-(epsilon, 0)-differential privacy, with a canary as the unit, he has no more right guesses than an attacker who learns
-each coin with probability e^epsilon / (1 + e^epsilon). Many right guesses refute a small epsilon.
+A fair coin for each canary decides whether it is in the training text. From the model alone an attacker guesses some of
+the coins. Under (epsilon, 0)-differential privacy, with a canary as the unit, he learns each coin with probability
+e^epsilon / (1 + e^epsilon) at most. Many right guesses refute a small epsilon.
 """
 
 import math

@@ -1,21 +1,16 @@
 """Guesses of masked words by a masked language model, compared with guesses by word frequency alone.
 
 The attacker knows the masked text, the technique's list of words left unmasked, and public word counts. The candidates
-are the counted words that are not on that list. The model reads the masked line; the lines around it did not improve
-the attack on the chat corpus. p(w) is the share of w in the counts and p(w | x) the model's probability of w, for words
-that are one token. p_mean(w) is the mean of p(w | x) over all attacked places. The score of a word is
+are the counted words that are not on that list. p(w) is the share of w in the counts, p(w | x) the model's probability
+of w in the masked line, and p_mean(w) its mean over all attacked places. The score of a word of one token is
 
     p(w) * (p(w | x) + e p(w)) / (p_mean(w) + e p(w)),    e = 0.03
 
-which replaces the model's own prior by that of masked words (Saerens et al. 2002, equation 2.4; as in ``log_linear``).
-If the line is uninformative, the factor is 1 and the guess is the blind one. Words of several tokens have the score
-p(w), as in decision 0033. A technique without a list is a tagger. Then p(w) is weighted by how often public text writes
-the word with a capital or a digit; if the marker has a class, by the one that fits. A tenth of p(w) is then the share
-of w among unmasked words of this form nearby in the document: a tagger misses some mentions of a name.
-
-A masked word that is no candidate is never found: it ranks after all candidates. A fill is a function of the masked
-text and adds no information, unless it follows the masked words. A surrogate has the class and form of the masked word,
-so it reveals these. Words of another ending or capitalisation, and digits instead of words, count a hundredth.
+which replaces the model's own prior by that of masked words (Saerens et al. 2002, equation 2.4). Words of several
+tokens have the score p(w). A technique without a list is a tagger: p(w) is then weighted by how often public text
+writes the word with a capital or a digit, or as the marker's class demands. A tenth of it is the share of w among
+unmasked words of this form nearby in the document. A masked word that is no candidate ranks after all candidates. A
+surrogate has the class and form of the masked word, so words of another form count a hundredth.
 """
 
 from collections import Counter
@@ -31,16 +26,19 @@ from tasks.audit.figure import Figure, share_figure
 from tasks.audit.masked_places import MaskedPlace
 from tasks.audit.reranking import MOST, Contested, lines_with_guesses, new_ranks
 from tasks.corpora.masked_text import MASK
+from tasks.corpora.sources.published_frequencies import published_counts
 from tasks.corpora.word_counts import read_word_counts
 from tasks.corpora.words import fold
 from tasks.errors import ModelError
 from tasks.filling.frequencies.word_frequencies import AllowedWords
-from tasks.filling.masked_lm.candidate_words import CandidateWords
+from tasks.filling.masked_lm.candidate_words import CandidateWords, candidate_words
 from tasks.filling.masked_lm.places import candidate_log_probabilities
 from tasks.filling.masked_lm.weighing import mean_probabilities
 from tasks.filling.masked_sentence import Casing, Form, usual_forms
+from tasks.filling.opened_filler import OpenedFiller
 from tasks.filling.settings import SHIPPED_FILLER
 from tasks.filling.surrogates.words_by_frequency import form_of
+from tasks.language_model.causal_lm.folder import load_for_scoring
 
 if TYPE_CHECKING:
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
@@ -57,8 +55,6 @@ _OTHER_FORM = 0.01
 """Weight of a word that public text never writes in the form of its class."""
 _NAMES = frozenset(("PERSON", "LOCATION", "ORGANISATION", "GROUP", "WORK", "MISCELLANEOUS"))
 _FIGURES = frozenset(("NUMBER", "MONEY", "CONTACT", "IDENTIFIER"))
-
-
 _NEARLY_ALWAYS = 0.9
 
 
@@ -129,7 +125,7 @@ class Reader:
     def __init__(self, model: "MaskedLanguageModel", candidates: CandidateWords, words: WordList) -> None:
         """Raises ``ModelError`` if no word of the list is one token of the model."""
         column = np.array([words.index.get(fold(word), -1) for word in candidates.words])  # (W,)
-        self._model, self._candidates, self._words = model, candidates, words
+        self._model, self._candidates, self.words = model, candidates, words
         self._allowed = column >= 0
         if not self._allowed.any():
             raise ModelError(
@@ -155,9 +151,9 @@ class Reader:
         if not self._mean.any():
             self._mean = self._by_word(mean_probabilities(table))  # (C,)
         for row, place in zip(table, places, strict=True):
-            guesses = self._words.prior_near(place.label, place.near, place.passages)
+            guesses = self.words.prior_near(place.label, place.near, place.passages)
             if place.substitute is not None and place.label == MASK:
-                guesses *= self._words.of_form(place.substitute)
+                guesses *= self.words.of_form(place.substitute)
             said = self._by_word(np.exp(row.astype(np.float64)))  # (C,)
             weighed = guesses[self._column] * (said + self._smooth) / (self._mean + self._smooth)
             # The words that are one token keep their total probability by frequency.
@@ -174,7 +170,6 @@ class Reading:
 
     places: Sequence[MaskedPlace]
     reader: Reader
-    words: WordList
     ranks: np.ndarray
     """Rank of each place's word (N,), from 1."""
     contested: Mapping[int, Contested]
@@ -185,23 +180,17 @@ class Reading:
     """Cased words with their counts in public text: the usual case of a guess in a line."""
 
     @classmethod
-    def of(
-        cls,
-        places: Sequence[MaskedPlace],
-        reader: Reader,
-        words: WordList,
-        public: Sequence[tuple[str, int]] = (),
-    ) -> Self:
+    def of(cls, places: Sequence[MaskedPlace], reader: Reader, public: Sequence[tuple[str, int]] = ()) -> Self:
         """The guesses of a reader; equally likely words share their mean rank."""
         ranks, contested = np.empty(len(places)), {}
-        targets = [words.index.get(place.original, -1) for place in places]
+        targets = [reader.words.index.get(place.original, -1) for place in places]
         for row, (place, target, guesses) in enumerate(zip(places, targets, reader.guesses(places), strict=True)):
             ranks[row] = _rank(guesses, target)
             if ranks[row] <= MOST:
                 best = _best(guesses, MOST)
                 if target in best:
                     contested[row] = Contested(place, target, best, guesses[best])
-        return cls(places, reader, words, ranks, contested, np.array(targets, dtype=np.int64), public)
+        return cls(places, reader, ranks, contested, np.array(targets, dtype=np.int64), public)
 
     @property
     def is_listed(self) -> np.ndarray:
@@ -212,21 +201,24 @@ class Reading:
     def blind(self) -> np.ndarray:
         """The ranks (N,) for an attacker who goes by frequency."""
         pairs = zip(self.places, self.targets.tolist(), strict=True)
-        return np.array([_rank(self.words.prior(place.label), target) for place, target in pairs])
+        return np.array([_rank(self.reader.words.prior(place.label), target) for place, target in pairs])
 
     @cached_property
     def lines(self) -> Mapping[int, Sequence[str]]:
         """The lines of the contested places with each of the best guesses (B,), by index."""
         casing = Casing(usual_forms(self.public), filler_is_cased=False)
-        lines = lines_with_guesses(list(self.contested.values()), self.reader, list(self.words.index), casing)
-        return dict(zip(self.contested, lines, strict=True))
+        contested, words = list(self.contested.values()), list(self.reader.words.index)
+        return dict(zip(self.contested, lines_with_guesses(contested, self.reader, words, casing), strict=True))
 
-    def reordered(self, model: "LanguageModel") -> np.ndarray:
+    def reranked(self, model: "LanguageModel") -> np.ndarray:
         """The ranks (N,) after a causal language model has reordered the best guesses."""
+        lines = [[tuple(line.split()) for line in of_place] for of_place in self.lines.values()]
+        return self.reordered(model.score_sentences(lines) if lines else [])
+
+    def reordered(self, scores: Sequence[np.ndarray]) -> np.ndarray:
+        """The ranks (N,) after the best guesses are reordered by scores of their ``lines`` (B,), in nats."""
         ranks = self.ranks.copy()
-        if self.contested:
-            scores = model.score_sentences([[tuple(line.split()) for line in of] for of in self.lines.values()])
-            ranks[list(self.contested)] = new_ranks(list(self.contested.values()), scores)
+        ranks[list(self.contested)] = new_ranks(list(self.contested.values()), scores)
         return ranks
 
 
@@ -248,15 +240,14 @@ def _rank(guesses: np.ndarray, target: int) -> float:
 
 def figures_of(reading: Reading, attacker: str, reranker: "LanguageModel | None" = None) -> dict[str, Figure]:
     """Figures of at least one place; intervals of shares resample lines."""
-    places, ranks = reading.places, reading.ranks if reranker is None else reading.reordered(reranker)
-    lines = np.unique([place.line for place in places], return_inverse=True)[1]
+    places, ranks = reading.places, reading.ranks if reranker is None else reading.reranked(reranker)
+    line = np.unique([place.line for place in places], return_inverse=True)[1]
 
-    def share(hits: np.ndarray, blind: np.ndarray | None = None) -> Figure:
-        reached = None if blind is None else float(blind.mean())
-        return share_figure(np.bincount(lines, hits).tolist(), np.bincount(lines).tolist(), attacker, reached)
+    def share(hits: np.ndarray, blind: float | None = None) -> Figure:
+        return share_figure(np.bincount(line, hits).tolist(), np.bincount(line).tolist(), attacker, blind)
 
     known, blind = (np.where(reading.is_listed, of, np.inf) for of in (ranks, reading.blind))
-    figures = {f"reidentified_{top}": share(known <= top, blind <= top) for top in TOPS}
+    figures = {f"reidentified_{top}": share(known <= top, float((blind <= top).mean())) for top in TOPS}
     figures["reidentified_listed"] = share(reading.is_listed)
     # Ends by order statistics: 1.96 standard deviations of the number of ranks below the median.
     away = 0.98 / len(places) ** 0.5
@@ -280,32 +271,24 @@ class Guesser:
     ) -> None:
         """``filler``: any masked language model by hub name or folder. ``allowed_words``: the technique's list; empty
         or ``None`` if none. ``word_counts``: of public text, by default the published list."""
-        from tasks.corpora.sources.published_frequencies import published_counts
-
-        self.name = filler
-        self._threads = threads
-        self._allowed_words = AllowedWords.read(allowed_words)
+        self.name, self._threads, self._allowed_words = filler, threads, AllowedWords.read(allowed_words)
         self.counts = list(read_word_counts(word_counts) if word_counts else published_counts())
         self.words = WordList(self.counts, self._allowed_words)
         self._made: list[tuple[object, object, Reading]] = []
 
     @cached_property
     def _model(self) -> "MaskedLanguageModel":
-        from tasks.filling.opened_filler import OpenedFiller
-
         return OpenedFiller(self.name, self._threads).masked
 
     def reading(self, places: Sequence[MaskedPlace], counts: Sequence[tuple[str, int]] | None = None) -> Reading:
         """The guesses at places; ``counts`` in place of the public ones."""
-        from tasks.filling.masked_lm.candidate_words import candidate_words
-
         counts = self.counts if counts is None else counts
         for made, by, reading in self._made:
             if made is places and by is counts:
                 return reading
         words = self.words if counts is self.counts else WordList(counts, self._allowed_words)
         candidates = candidate_words(self._model.tokenizer, name=self._model.name, known_words=words.index.keys())
-        reading = Reading.of(places, Reader(self._model, candidates, words), words, self.counts)
+        reading = Reading.of(places, Reader(self._model, candidates, words), self.counts)
         self._made.append((places, counts, reading))
         return reading
 
@@ -328,10 +311,5 @@ def reidentification(places: Sequence[MaskedPlace], guesser: Guesser, reranker: 
         attacker += "; of the class and form of what the fill writes"
     if not places:
         names = [*(f"reidentified_{top}" for top in TOPS), "reidentified_listed", "median_rank"]
-        return {name: Figure(None, None, attacker) for name in names}
-    second: LanguageModel | None = None
-    if reranker:
-        from tasks.language_model.causal_lm.folder import load_for_scoring
-
-        second = load_for_scoring(reranker)
-    return figures_of(guesser.reading(places), attacker, second)
+        return dict.fromkeys(names, Figure(None, None, attacker))
+    return figures_of(guesser.reading(places), attacker, load_for_scoring(reranker) if reranker else None)

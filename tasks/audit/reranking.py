@@ -1,16 +1,8 @@
 """A causal language model that reorders the first reader's best guesses for a masked word.
 
-A masked language model (``reidentification``) proposes words for a place. Each of the best is written into the line.
-Other markers are filled with the first reader's likeliest words, all in the case that fits the line. The causal model
-scores the whole line, so it uses both sides of the place. g(w) is the first reader's score of a word. The new order is
-by
-
-    log g(w) + log p(line with w)
-
-On the chat corpus the second term with a weight of 0.5 to 2 finds as many words, with 0.1 two thirds of them.
-
-If the masked word is not among the best guesses, no order of them finds it, and the line is not read. The figures are
-equal to those from reading all lines, in a tenth of the time.
+Each of the best guesses is written into the line, with the first reader's likeliest words at the other markers. g(w) is
+the first reader's score. The new order is by log g(w) + log p(line with w). On the chat corpus a weight of 0.5 to 2 of
+the second term finds as many words, one of 0.1 two thirds. A line whose word is not among the best guesses is not read.
 """
 
 from collections.abc import Sequence

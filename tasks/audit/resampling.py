@@ -9,7 +9,6 @@ from tasks.errors import ModelError
 from tasks.filling.restoration import wilson_interval
 from tasks.language_model.evaluation.bootstrap import (
     percentile_interval,
-    ratio_of_sums,
     resample_counts,
     student_stretch,
 )
@@ -53,21 +52,3 @@ def as_wide_as_wilson(
     if interval is None or independent is None:
         return interval
     return min(interval[0], independent[0]), max(interval[1], independent[1])
-
-
-def perplexity_ratio(
-    logs: np.ndarray, targets: np.ndarray, samples: int, confidence: float, seed: int
-) -> tuple[float, tuple[float, float] | None]:
-    """Perplexity of the first column divided by the second, and its interval from a bootstrap over sentences.
-
-    ``logs`` (S, 2): log-probabilities of the sentences in nats; ``targets`` (S, 2): their numbers of targets.
-    """
-
-    def log_ratio(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        means: np.ndarray = ratio_of_sums(sums, counts)
-        return means[..., 1] - means[..., 0]
-
-    value = float(log_ratio(logs.sum(axis=0), targets.sum(axis=0)))
-    drawn = bootstrap(lambda counts: log_ratio(counts @ logs, counts @ targets), len(logs), samples, seed)
-    ends = interval_of(value, drawn, len(logs), confidence, (-np.inf, np.inf))
-    return float(np.exp(value)), (float(np.exp(ends[0])), float(np.exp(ends[1]))) if ends else None

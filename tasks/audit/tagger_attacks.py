@@ -17,6 +17,7 @@ import numpy as np
 
 from tasks.audit.figure import Figure, share_figure
 from tasks.audit.membership import membership_figures
+from tasks.audit.settings import AuditSettings
 from tasks.corpora.words import fold
 from tasks.labelled_text.labelled_lines import LabelledLine
 from tasks.masking.taggers.crf_features import tokens_of
@@ -35,6 +36,8 @@ _FEWEST_LETTERS = 4
 """Shorter words also occur by chance in the bytes of weights."""
 _NAME = re.compile(rf"[^\W\d_]{{{_FEWEST_LETTERS},}}")
 _STRING = re.compile(r"[^\s\x00-\x1f\ufffd]+")
+_CHANCE = AuditSettings(seed=0)
+"""Resamples of the intervals."""
 _LEAST = 1e-9
 _SURE = 0.99
 
@@ -115,7 +118,7 @@ def _figures(
         for tagger in (attacked.tagger, attacked.base)
     )
     scores = own - before
-    figures = membership_figures(name, scores, before, np.arange(len(scores)) < first, groups, attacker)
+    figures = membership_figures(name, scores, before, np.arange(len(scores)) < first, groups, attacker, _CHANCE)
     if len(scores) > 2 * TOP:
         top, blind = ((each >= np.sort(each)[-TOP]).nonzero()[0] < first for each in (scores, before))
         attack = f"{attacker}; the {TOP} highest, with those that equal the last"

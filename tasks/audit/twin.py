@@ -1,9 +1,7 @@
 """A twin of a cell's language model: trained in the same way, on its text less some lines and plus canaries.
 
-The released model must be as good as possible, so its text has no canaries. The twin's text lacks lines that were left
-out at random. Their neighbours from the same documents stay, so that members and non-members differ in membership only.
-It also has canaries, masked and filled as the text was. A model trained in the same way leaks sentences of the same
-kind as the twin does.
+The neighbours of the lines left out stay, so that members and non-members differ in membership only. The canaries are
+masked and filled as the text was. A model trained in the same way leaks sentences of the same kind as the twin does.
 """
 
 import random
@@ -24,12 +22,13 @@ from tasks.errors import CorpusError
 from tasks.filling.filled_lines import Part
 from tasks.filling.fillers.tune_filler import TuneFiles
 from tasks.filling.methods.distilled import Distilled
-from tasks.filling.prepared_fill import PlantedLines, mask_lines
+from tasks.filling.prepared_fill import MaskedLines, PlantedLines, mask_lines
 from tasks.language_model.adapt import AdaptFiles, adapt
 from tasks.language_model.divided_model import DividedModel
 from tasks.language_model.evaluation.perplexity import word_ranks
 from tasks.parameters.cells_file import MARKER_USES
 from tasks.records.cell import Cell
+from tasks.settings.resources import ResourceSettings
 
 _SEED_BRANCH, _SHADOW_BRANCH = 0x617564, 0x736861
 """Separate the coins of lines from other draws of the same seed."""
@@ -69,19 +68,22 @@ class TwinText:
         return drawn.argsort(axis=0).argsort(axis=0) >= out
 
 
+@dataclass(frozen=True)
 class Twin:
     """Trains the twin of a cell's model in a private folder."""
 
-    def __init__(self, attacked: AttackedText, members: Sequence[str], documents: Sequence[str], work: Path) -> None:
-        """``members`` and ``documents``: the private lines (L) and their documents."""
-        self._attacked, self._members, self._documents, self._work = attacked, members, documents, work
-        self._settings, self._files, self._cell = attacked.settings, attacked.files, attacked.cell
-        self._resources, self._technique = attacked.resources, attacked.cell.technique
+    attacked: AttackedText
+    members: Sequence[str]
+    """Private lines (L)."""
+    documents: Sequence[str]
+    """Document of each private line (L)."""
+    work: Path
 
     def trained(self) -> tuple[AttackedModel, Mapping[Family, float | None], dict[str, Figure]]:
         """The twin, the share of the drawn words of each family that was masked, and the figures of a twin of the
         filler. Raises ``CorpusError`` if the text has another number of lines than the private text."""
-        settings, files, members = self._settings, self._files, self._members
+        settings, files, members = self.attacked.settings, self.attacked.files, self.members
+        cell, threads = self.attacked.cell, self.attacked.resources.threads
         canaries = make_canaries(
             word_ranks(str(files.word_counts)),
             max(2, min(settings.canaries, len(members) // 200)),
@@ -92,8 +94,7 @@ class Twin:
         )
         is_drawn = isinstance(settings.filling, Distilled)
         # A drawn text has other lines: train on its source, the masked lines.
-        made = self._masked / "text.txt" if is_drawn else str(files.text)
-        text = list(read_lines(made))
+        text = list(read_lines(self._masked / "text.txt" if is_drawn else str(files.text)))
         if not members or len(text) % len(members):
             raise CorpusError(
                 f"the text has {len(text):,} lines, and the private text {len(members):,}: they do not match line by "
@@ -101,89 +102,107 @@ class Twin:
             )
         drawn = np.random.default_rng([settings.seed, _SEED_BRANCH]).random(len(members))
         planted = [canary for canary in canaries.planted for _ in range(canary.repetitions)]
-        lines, spans = self._obfuscated([canary.text for canary in planted])
-        named = [(line, f"canary {canary.text}") for line, canary in zip(lines, planted, strict=True)]
-        own = TwinText(text, self._documents, drawn >= settings.held_out_share, named, settings.seed)
-        of_filler = self._of_filler(canaries)
+        sentences = [canary.text for canary in planted]
+        masked = MaskedLines(sentences, [[] for _ in sentences])
+        if cell.technique is not None:
+            masked = mask_lines(settings.techniques[cell.technique], sentences, files.word_counts, threads)
+        lines = self._filled(masked, [f"canary {sentence}" for sentence in sentences])
+        named = [(line, f"canary {sentence}") for line, sentence in zip(lines, sentences, strict=True)]
+        own = TwinText(text, self.documents, drawn >= settings.held_out_share, named, settings.seed)
+        of_filler = self._of_filler(canaries, masked.lines)
         trained_on = own.of(own.is_member)
         if is_drawn:
             trained_on = self._drawn(trained_on, canaries)
-        base = DividedModel(str(files.base), self._resources)
+        base = DividedModel(str(files.base), self.attacked.resources)
         model = AttackedModel(
-            model=self._adapted("twin", trained_on, self._cell),
+            model=self._adapted("twin", trained_on, cell),
             lines=members,
             is_member=own.is_member,
-            documents=self._documents,
+            documents=self.documents,
             settings=settings,
-            threads=self._resources.threads,
+            threads=threads,
             base=base,
             before=score_lines(base, members),
             shadows=() if is_drawn else tuple(self._shadows(own)),
             canaries=canaries,
             planted=list(dict.fromkeys(lines)),
-            text=text if self._technique else None,
+            text=text if cell.technique else None,
             public=files.generic_text,
         )
-        return model, _masked_shares(planted, spans), of_filler
+        return model, _masked_shares(planted, masked.spans), of_filler
 
     @property
     def _masked(self) -> Path:
         """Folder of the masked text."""
-        return Path(str(self._files.masked)) / str(self._technique)
+        return Path(str(self.attacked.files.masked)) / str(self.attacked.cell.technique)
 
-    def _of_filler(self, canaries: Canaries) -> dict[str, Figure]:
+    @property
+    def _resources(self) -> ResourceSettings:
+        return self.attacked.resources.model_copy(update={"work_folder": str(self.work)})
+
+    def _filled(self, masked: MaskedLines, names: list[str]) -> Sequence[str]:
+        """Lines filled as the cell's text was; a repeated line may be filled differently."""
+        method = self.attacked.settings.filling
+        if self.attacked.cell.technique is None or method is None or isinstance(method, Distilled):
+            return masked.lines
+        planted = PlantedLines(masked.lines, masked.spans, names, self.attacked.files.documents)
+        # Lines after the corpus, each its own document.
+        first = 1 + sum(1 for _ in read_lines(self._masked / "text.txt"))
+        documents = [f"canary {number}" for number in range(len(names))]
+        part = Part(first, masked.lines, masked.spans, documents)
+        return self.attacked.with_planted(planted).fill(part)
+
+    def _of_filler(self, canaries: Canaries, planted: Sequence[str]) -> dict[str, Figure]:
         """The leakage of a twin of the filler; empty if the filler was not tuned on the corpus."""
-        settings, files, technique = self._settings, self._files, self._technique
-        if settings.tuning is None or technique is None:
+        settings, files = self.attacked.settings, self.attacked.files
+        if settings.tuning is None or self.attacked.cell.technique is None:
             return {}
         given = TuneFiles(
             base=str(settings.tuning.base),
-            input=str(self._work / "masked.txt"),
-            output=str(self._work / "filler"),
+            input=str(self.work / "masked.txt"),
+            output=str(self.work / "filler"),
             allowed_words=str(self._masked / "allowed_words.txt"),
             word_counts=files.word_counts,
             generic=files.generic,
         )
-        planted = [canary.text for canary in canaries.planted for _ in range(canary.repetitions)]
-        masked = mask_lines(settings.techniques[technique], planted, files.word_counts, self._resources.threads).lines
-        resources = self._resources.model_copy(update={"work_folder": str(self._work)})
         text = list(read_lines(self._masked / "text.txt"))
-        return filler_exposure(settings.tuning, given, text, masked, canaries, settings, resources)
+        return filler_exposure(settings.tuning, given, text, planted, canaries, settings, self._resources)
 
     def _shadows(self, own: TwinText) -> Iterator[Shadow]:
         """Models trained as the twin, with other members and another seed."""
-        settings, cell = self._settings, self._cell
+        settings, cell = self.attacked.settings, self.attacked.cell
         if not settings.shadow_models or (settings.shadowed is not None and cell.path not in settings.shadowed):
             return
         for number, is_member in enumerate(own.shadows(settings.shadow_models, settings.held_out_share), start=1):
             other = replace(cell, seed=1000 * settings.seed + number)
             shadow = self._adapted("shadow", own.of(is_member), other)
-            yield Shadow(score_lines(shadow, self._members).means, is_member)
+            yield Shadow(score_lines(shadow, self.members).means, is_member)
 
     def _drawn(self, masked: Sequence[tuple[str, str]], canaries: Canaries) -> list[tuple[str, str]]:
         """Text sampled from a model of masked lines, each line a document; it must not quote the members' lines or the
         canaries."""
         from tasks.distillation.distil import DistilFiles, distil
 
-        method = self._settings.filling
+        method, cell = self.attacked.settings.filling, self.attacked.cell
         assert isinstance(method, Distilled), "the caller checks this"
-        folders = {"pretrained": str(self._files.base)}
+        folders = {"pretrained": str(self.attacked.files.base)}
         for source in method.sources.values():
             if source not in folders:
-                self._adapted(source, masked, replace(self._cell, method=source))
-                folders[source] = str(self._work / source)
-        private, output = self._work / "private.txt", self._work / "drawn.txt"
+                self._adapted(source, masked, replace(cell, method=source))
+                folders[source] = str(self.work / source)
+        private, output = self.work / "private.txt", self.work / "drawn.txt"
         planted = [canary.text for canary in canaries.planted]
-        write_lines(private, [*self._members[: len(masked) - len(planted)], *planted], private=True)
+        write_lines(private, [*self.members[: len(masked) - len(planted)], *planted], private=True)
         named = {option.replace("-", "_"): folders[found] for option, found in method.sources.items()}
-        distil(method, DistilFiles(private=str(private), output=str(output), **named), self._cell, self._resources)
+        files = DistilFiles(private=str(private), output=str(output), **named)
+        distil(method, files, cell, self.attacked.resources)
         return [(line, f"line {number}") for number, line in enumerate(read_lines(output))]
 
     def _adapted(self, name: str, pairs: Sequence[tuple[str, str]], cell: Cell) -> DividedModel:
         """The cell's model, trained on other lines, each with its document."""
-        given, adaptation, resources = self._files, self._settings.adaptation, self._resources
+        given, adaptation = self.attacked.files, self.attacked.settings.adaptation
         assert adaptation is not None, "an attack on a twin needs its adaptation settings"
-        text, documents, output = (self._work / part for part in ("text.txt", "documents.txt", name))
+        text, documents, output = (self.work / part for part in ("text.txt", "documents.txt", name))
         write_lines(text, [line for line, _ in pairs], private=True)
         write_lines(documents, [name for _, name in pairs], private=True)
         files = AdaptFiles(
@@ -194,26 +213,8 @@ class Twin:
             markers=MARKER_USES.get(str(cell.method), "none"),
             output=str(output),
         )
-        adapt(adaptation, files, cell, resources.model_copy(update={"work_folder": str(self._work)}))
-        return DividedModel(str(output), resources)
-
-    def _obfuscated(self, lines: Sequence[str]) -> tuple[Sequence[str], Sequence[Sequence[MaskedSpan]]]:
-        """Lines masked and filled as the cell's text was, and their masked spans; a repeated line may be filled
-        differently."""
-        settings, files, technique = self._settings, self._files, self._technique
-        if technique is None:
-            return lines, [[] for _ in lines]
-        masked = mask_lines(settings.techniques[technique], lines, files.word_counts, self._resources.threads)
-        method = settings.filling
-        if method is None or isinstance(method, Distilled):
-            return masked.lines, masked.spans
-        names = [f"canary {line}" for line in lines]
-        planted = PlantedLines(masked.lines, masked.spans, names, files.documents)
-        # Lines after the corpus, each its own document.
-        first = 1 + sum(1 for _ in read_lines(self._masked / "text.txt"))
-        documents = [f"canary {number}" for number in range(len(lines))]
-        part = Part(first, masked.lines, masked.spans, documents)
-        return self._attacked.with_planted(planted).fill(part), masked.spans
+        adapt(adaptation, files, cell, self._resources)
+        return DividedModel(str(output), self.attacked.resources)
 
 
 def _masked_shares(planted: Sequence[Canary], spans: Sequence[Sequence[MaskedSpan]]) -> dict[Family, float | None]:

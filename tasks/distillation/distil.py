@@ -24,20 +24,22 @@ examples:
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
+from tasks.corpora.sidecar import read_sidecar
+from tasks.corpora.text_lines import read_corpus, write_lines
 from tasks.errors import ModelError
 from tasks.filling.methods.distilled import Distilled
+from tasks.language_model.evaluation.reference_text import is_touched, placed_words, reference_text_of
+from tasks.language_model.language_models import Words
+from tasks.language_model.opening import open_learner
 from tasks.options import READ, READ_MODEL, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-
-if TYPE_CHECKING:
-    from tasks.distillation.contrast import Weighted
-    from tasks.language_model.language_models import Words
 
 SUMMARY = "write text by a language model, or a contrast of two, to replace a private text"
 _MOST_DRAWN = 5
@@ -66,14 +68,19 @@ def distil(settings: Distilled, files: DistilFiles, cell: Cell, resources: Resou
 
     Raises ``ModelError`` where models have different vocabularies, or nearly all of their lines quote the private text.
     """
-    from tasks.corpora.text_lines import read_corpus, write_lines
-    from tasks.distillation.contrast import contrasted_sentences
+    from tasks.distillation.contrast import contrast, contrasted_sentences
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
     private = read_corpus(files.private)
     quoted = Quoted.of(private, files.sidecar, settings.scanned_words)
-    weighted = _weighted(settings, files)
+    model = open_learner(files.model)
+    unwanted = open_learner(files.unwanted, "--unwanted") if files.unwanted else None
+    owner = open_learner(files.mask_model, "--mask-model") if files.mask_model and settings.alpha else model
+    for option, other in (("--unwanted", unwanted), ("--mask-model", owner)):
+        if other is not None and other.vocabulary_hash != model.vocabulary_hash:
+            raise ModelError(f"{option} and --model {files.model!r} have different vocabularies")
+    weighted = contrast(model, unwanted, settings.strength, owner, settings.alpha)
     written: list[Words] = []
     counts: Counter[str] = Counter()
     seed, drawn = 1 if cell.seed is None else cell.seed, 0
@@ -115,18 +122,18 @@ def distil(settings: Distilled, files: DistilFiles, cell: Cell, resources: Resou
     )
 
 
+@dataclass(frozen=True)
 class Quoted:
     """Word sequences of a private text that another text must not contain."""
 
-    def __init__(self, lines: set["Words"], neighbourhoods: set["Words"], length: int) -> None:
-        self._lines, self._neighbourhoods, self._length = lines, neighbourhoods, length
+    lines: set[Words]
+    neighbourhoods: set[Words]
+    length: int
+    """Words of a neighbourhood."""
 
     @classmethod
     def of(cls, private: Sequence[str], sidecar: str | None, length: int) -> "Quoted":
-        """Collect them; ``length``: words of a neighbourhood. Raises ``CorpusError`` for another text's sidecar."""
-        from tasks.corpora.sidecar import read_sidecar
-        from tasks.language_model.evaluation.reference_text import is_touched, placed_words, reference_text_of
-
+        """Collect them. Raises ``CorpusError`` for another text's sidecar."""
         reference_text_of(private, "the private text", {"private": sidecar} if sidecar else None)
         spans = read_sidecar(sidecar) if sidecar else iter([[] for _ in private])
         lines: set[Words] = set()
@@ -142,29 +149,14 @@ class Quoted:
                     neighbourhoods.update(words[start : start + length] for start in first)
         return cls(lines, neighbourhoods, length)
 
-    def reason(self, words: "Words") -> str:
+    def reason(self, words: Words) -> str:
         """Why a line is dropped: ``empty``, ``verbatim`` or ``quoting``; else ``kept``."""
         if not words:
             return "empty"
-        if words in self._lines:
+        if words in self.lines:
             return "verbatim"
-        return "quoting" if any(part in self._neighbourhoods for part in self._parts(words)) else "kept"
-
-    def _parts(self, words: "Words") -> Iterator["Words"]:
-        return (words[start : start + self._length] for start in range(len(words) - self._length + 1))
-
-
-def _weighted(settings: Distilled, files: DistilFiles) -> "list[Weighted]":
-    from tasks.distillation.contrast import contrast
-    from tasks.language_model.opening import open_learner
-
-    model = open_learner(files.model)
-    unwanted = open_learner(files.unwanted, "--unwanted") if files.unwanted else None
-    owner = open_learner(files.mask_model, "--mask-model") if files.mask_model and settings.alpha else model
-    for option, other in (("--unwanted", unwanted), ("--mask-model", owner)):
-        if other is not None and other.vocabulary_hash != model.vocabulary_hash:
-            raise ModelError(f"{option} and --model {files.model!r} have different vocabularies")
-    return contrast(model, unwanted, settings.strength, owner, settings.alpha)
+        parts = (words[start : start + self.length] for start in range(len(words) - self.length + 1))
+        return "kept" if self.neighbourhoods.isdisjoint(parts) else "quoting"
 
 
 COMMAND = StageCommand(

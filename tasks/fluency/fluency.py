@@ -22,7 +22,7 @@ example:
 """
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -31,8 +31,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from tasks.audit.figure import perplexity_ratio, share_figure
 from tasks.command import Invocation, StageCommand, StageFiles
+from tasks.corpora.sidecar import MaskedSpan, read_sidecar
+from tasks.corpora.text_lines import read_corpus
+from tasks.corpora.words import fold, words_of
 from tasks.errors import ModelError, ParameterError
+from tasks.filling.aligned_fills import filled_lines, side_by_side
+from tasks.filling.masked_sentence import MaskedSentence, fills_of, spans_of_slots, with_spans
 from tasks.filling.methods import AnyMethod
 from tasks.fluency.settings import FluencySettings
 from tasks.options import READ
@@ -42,13 +48,18 @@ from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 
 if TYPE_CHECKING:
-    from tasks.audit.figure import Figure
-    from tasks.corpora.sidecar import MaskedSpan
-    from tasks.filling.masked_sentence import MaskedSentence
     from tasks.language_model.language_models import LanguageModel
 
 SUMMARY = "measure how well filled text reads: parts of speech, repetitions, perplexity"
-_SAMPLES, _CONFIDENCE = 1000, 0.95
+_SHARES = ("part_of_speech_match", "form_match", "repeated")
+Form = tuple[int, int, str, str]
+"""Start and end of a word, its part of speech (``NOUN``), and its tag of the pipeline's own set (``NNS``)."""
+Tag = Callable[[Iterable[str]], Iterator[list[Form]]]
+"""Tags the words of each line."""
+Lines = Mapping[int, tuple[str, list[MaskedSpan]]]
+"""Private lines with their masked spans, by number from 1."""
+Filled = tuple[MaskedSentence, str]
+"""A masked sentence with its record of the sidecar, and the first copy of its fill."""
 
 
 class FluencyFiles(StageFiles):
@@ -69,70 +80,30 @@ class FluencyOfCells(FluencySettings):
     """Cells of the corpus that have a filled text, with their method."""
 
 
-@dataclass(frozen=True, slots=True)
-class WordForm:
-    """Form of a word in its context."""
-
-    start: int
-    end: int
-    part_of_speech: str
-    """Part of speech of Universal Dependencies: ``NOUN``."""
-    form: str
-    """Tag of the pipeline's own set, which includes number and tense: ``NNS``."""
-
-
-class WordForms:
-    """Tags lines, with a pipeline that is loaded once."""
-
-    def __init__(self, pipeline: str) -> None:
-        """Raises ``ModelError`` if the pipeline cannot be loaded, or tags no parts of speech."""
-        from tasks.masking.taggers.spacy_tagger import read_pipeline
-
-        self._pipeline = read_pipeline(pipeline)
-        needless = {"ner", "parser", "lemmatizer", "senter", "textcat", "entity_ruler"}
-        for name in needless & set(self._pipeline.pipe_names):
-            self._pipeline.disable_pipe(name)
-        if not {"tagger", "morphologizer"} & set(self._pipeline.pipe_names):
-            raise ModelError(
-                f"spaCy pipeline {pipeline!r} tags no parts of speech; it has "
-                f"{', '.join(self._pipeline.pipe_names) or 'nothing'}: name one with a tagger as fluency.tagger"
-            )
-
-    def of(self, lines: Iterable[str]) -> Iterator[list[WordForm]]:
-        """The words of each line."""
-        for document in self._pipeline.pipe(lines, batch_size=256):
-            yield [
-                WordForm(token.idx, token.idx + len(token), token.pos_, token.tag_)
-                for token in document
-                if not token.is_space
-            ]
-
-
-def form_at(forms: Sequence[WordForm], start: int, end: int) -> WordForm | None:
-    """The form of a span of the line: that of its first longest word; ``None`` without a word."""
-    inside = [form for form in forms if form.start < end and form.end > start]
-    return max(inside, key=lambda form: form.end - form.start, default=None)
-
-
 def fluency(settings: FluencyOfCells, files: FluencyFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Measure every fill of the corpus.
 
     Raises ``CorpusError`` if texts do not belong together, ``ModelError`` if tagger or judge cannot be loaded.
     """
-    from tasks.corpora.text_lines import read_corpus
+    from tasks.language_model.causal_lm.folder import load_for_scoring
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
-    raw = read_corpus(files.raw)
-    forms, judge = WordForms(settings.tagger), _judge(settings)
+    raw, tag = read_corpus(files.raw), _tagger(settings.tagger)
+    judge = load_for_scoring(settings.judge) if settings.judge is not None else None
     found: dict[str, dict[str, Any]] = {}
     for technique in dict.fromkeys(filled.technique for filled, _ in settings.filled):
-        sample = _Sample.drawn(raw, Path(files.masked) / str(technique), forms, settings)
-        fills = [each for each in settings.filled if each[0].technique == technique]
-        texts = [sample.fill(_text_of(filled, files), method) for filled, method in fills]
-        judged = _judged(judge, sample, texts, settings)
-        for (filled, _), text, measured in zip(fills, texts, judged, strict=True):
-            found[filled.path] = _measured(sample, text, forms) | measured
+        masked = Path(files.masked) / str(technique)
+        lines = _drawn(raw, masked, settings)
+        fills = {
+            each.path: _fill(masked, _text_of(each, files), method, lines)
+            for each, method in settings.filled
+            if each.technique == technique
+        }
+        judged = _judged(judge, lines, list(fills.values()), settings)
+        forms = dict(zip(lines, tag(line for line, _ in lines.values()), strict=True))
+        for (path, text), measured in zip(fills.items(), judged, strict=True):
+            found[path] = _measured(lines, forms, text, tag) | measured
     shown = "\n".join(f"{path}: {_shown(of_fill)}" for path, of_fill in found.items())
     return Report(shown=shown).measure(by_fill=found)
 
@@ -141,141 +112,113 @@ def _text_of(cell: Cell, files: FluencyFiles) -> Path:
     return Path(files.fills) / f"{replace(cell, dataset=None).path}.txt"
 
 
-def _judge(settings: FluencySettings) -> "LanguageModel | None":
-    if settings.judge is None:
-        return None
-    from tasks.language_model.causal_lm.folder import load_for_scoring
+def _tagger(pipeline: str) -> Tag:
+    """Raises ``ModelError`` if the pipeline cannot be loaded, or tags no parts of speech."""
+    from tasks.masking.taggers.spacy_tagger import read_pipeline
 
-    return load_for_scoring(settings.judge)
+    loaded = read_pipeline(pipeline)
+    for name in {"ner", "parser", "lemmatizer", "senter", "textcat", "entity_ruler"} & set(loaded.pipe_names):
+        loaded.disable_pipe(name)
+    if not {"tagger", "morphologizer"} & set(loaded.pipe_names):
+        raise ModelError(
+            f"spaCy pipeline {pipeline!r} tags no parts of speech; name one with a tagger as fluency.tagger"
+        )
 
+    def tag(lines: Iterable[str]) -> Iterator[list[Form]]:
+        for document in loaded.pipe(lines, batch_size=256):
+            words = (token for token in document if not token.is_space)
+            yield [(token.idx, token.idx + len(token), token.pos_, token.tag_) for token in words]
 
-@dataclass(frozen=True)
-class _Filled:
-    """One line of a sample: the masked sentence with its record of the sidecar, and the first copy of its fill."""
-
-    sentence: "MaskedSentence"
-    line: str
-
-
-@dataclass(frozen=True)
-class _Sample:
-    """Lines of a corpus in which a technique masked a word."""
-
-    masked: Path
-    lines: dict[int, str]
-    """Private lines by their number, from 1, in the order of the draw."""
-    spans: "dict[int, list[MaskedSpan]]"
-    """Masked spans of each line."""
-    forms: dict[int, list[WordForm]]
-
-    @classmethod
-    def drawn(cls, raw: Sequence[str], masked: Path, forms: WordForms, settings: FluencySettings) -> "_Sample":
-        """Draw the number of lines in the settings, or all."""
-        from tasks.corpora.sidecar import read_sidecar
-        from tasks.filling.aligned_fills import side_by_side
-
-        both = side_by_side(raw, read_sidecar(masked / "sidecar.jsonl"))
-        marked = {number: (line, spans) for number, (line, spans) in enumerate(both, start=1) if spans}
-        numbers = Random(settings.seed).sample(list(marked), min(settings.lines, len(marked)))
-        lines, spans = ({number: marked[number][part] for number in numbers} for part in (0, 1))
-        return cls(masked, lines, spans, dict(zip(numbers, forms.of(lines.values()), strict=True)))
-
-    def fill(self, path: Path, method: AnyMethod) -> dict[int, _Filled]:
-        """The same lines of a filled text."""
-        from tasks.filling.aligned_fills import filled_lines
-        from tasks.filling.masked_sentence import with_spans
-
-        lines = filled_lines(self.masked / "text.txt", path, method.copies, merge_markers=method.merges_markers)
-        return {
-            sentence.number: _Filled(with_spans(sentence, self.spans[sentence.number]), copies[0])
-            for sentence, copies in lines
-            if sentence.number in self.spans
-        }
+    return tag
 
 
-def _measured(sample: _Sample, text: dict[int, _Filled], forms: WordForms) -> dict[str, Any]:
-    """The measures by tagger and words; empty for a text whose lines were rewritten."""
-    from tasks.audit.figure import share_figure
-    from tasks.corpora.words import fold
-    from tasks.filling.masked_sentence import fills_of, spans_of_slots
+def _drawn(raw: Sequence[str], masked: Path, settings: FluencySettings) -> Lines:
+    """Lines in which a technique masked a word, in the order of the draw."""
+    both = enumerate(side_by_side(raw, read_sidecar(masked / "sidecar.jsonl")), start=1)
+    marked = {number: (line, spans) for number, (line, spans) in both if spans}
+    numbers = Random(settings.seed).sample(list(marked), min(settings.lines, len(marked)))
+    return {number: marked[number] for number in numbers}
 
+
+def _fill(masked: Path, path: Path, method: AnyMethod, lines: Lines) -> dict[int, Filled]:
+    """The drawn lines of a filled text."""
+    merged = filled_lines(masked / "text.txt", path, method.copies, merge_markers=method.merges_markers)
+    return {
+        sentence.number: (with_spans(sentence, lines[sentence.number][1]), copies[0])
+        for sentence, copies in merged
+        if sentence.number in lines
+    }
+
+
+def _measured(
+    lines: Lines,
+    forms: Mapping[int, Sequence[Form]],
+    text: Mapping[int, Filled],
+    tag: Tag,
+) -> dict[str, Any]:
+    """The measures by tagger and words; without a place for a text whose lines were rewritten."""
+    hits: list[list[int]] = []
     places: list[int] = []
-    kept: dict[str, list[int]] = {"part_of_speech_match": [], "form_match": [], "repeated": [], "repeated_before": []}
-    substitutes, originals = set(), set()
-    tagged = forms.of(text[number].line for number in sample.lines)
-    for (number, raw), found in zip(sample.lines.items(), tagged, strict=True):
-        filled = text[number]
-        stretches = fills_of(filled.sentence, filled.line)
+    repeated_before, substitutes, originals = 0, set(), set()
+    tagged = tag(text[number][1] for number in lines)
+    for (number, (raw, _)), found in zip(lines.items(), tagged, strict=True):
+        sentence, line = text[number]
+        stretches = fills_of(sentence, line)
         if stretches is None:
             continue
-        hits = dict.fromkeys(kept, 0)
-        masked = [spans[-1] for spans in spans_of_slots(filled.sentence)]
+        of_line = [0, 0, 0]
+        masked = [spans[-1] for spans in spans_of_slots(sentence)]
         for (start, end), span in zip(stretches, masked, strict=True):
-            before, now = form_at(sample.forms[number], span.start, span.end), form_at(found, start, end)
+            before, now = _form_at(forms[number], span.start, span.end), _form_at(found, start, end)
             if before is not None and now is not None:
-                hits["part_of_speech_match"] += before.part_of_speech == now.part_of_speech
-                hits["form_match"] += before.form == now.form
-            hits["repeated"] += _stands_beside_itself(filled.line, start, end)
-            hits["repeated_before"] += _stands_beside_itself(raw, span.start, span.end)
-            substitutes.add(fold(filled.line[start:end]))
+                of_line[0] += before[2] == now[2]
+                of_line[1] += before[3] == now[3]
+            of_line[2] += _is_repeated(line, start, end)
+            repeated_before += _is_repeated(raw, span.start, span.end)
+            substitutes.add(fold(line[start:end]))
             originals.add(fold(span.original))
         places.append(len(masked))
-        for name, count in hits.items():
-            kept[name].append(count)
-    repeated_before = sum(kept.pop("repeated_before"))
-    figures = {name: share_figure(hits, places, "") for name, hits in kept.items()}
-    return {
-        **_fields(figures),
+        hits.append(of_line)
+    shares = zip(_SHARES, zip(*hits, strict=True) if hits else ((), (), ()), strict=True)
+    measured = {key: value for name, of in shares for key, value in share_figure(of, places, "").ends(name).items()}
+    return measured | {
         "repeated_before": repeated_before / sum(places) if places else None,
         "variety": len(substitutes) / len(originals) if originals else None,
         "places": sum(places),
     }
 
 
-def _fields(figures: "dict[str, Figure]") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, figure in figures.items():
-        found |= {name: figure.value, f"{name}_ci": list(figure.interval) if figure.interval else None}
-    return found
+def _form_at(forms: Sequence[Form], start: int, end: int) -> Form | None:
+    """The form of a span of the line: that of its first longest word; ``None`` without a word."""
+    inside = [form for form in forms if form[0] < end and form[1] > start]
+    return max(inside, key=lambda form: form[1] - form[0], default=None)
 
 
-def _stands_beside_itself(line: str, start: int, end: int) -> bool:
-    from tasks.corpora.words import fold, words_of
-
-    word = fold(line[start:end])
+def _is_repeated(line: str, start: int, end: int) -> bool:
     around = [*words_of(line[:start])[-1:], *words_of(line[end:])[:1]]
-    return word in map(fold, around)
+    return fold(line[start:end]) in map(fold, around)
 
 
 def _judged(
-    judge: "LanguageModel | None", sample: _Sample, texts: Sequence[dict[int, _Filled]], settings: FluencySettings
+    judge: "LanguageModel | None", lines: Lines, texts: Sequence[Mapping[int, Filled]], settings: FluencySettings
 ) -> Iterator[dict[str, Any]]:
     """Each text's probability by the judge, relative to the private lines; a missing word is no gain."""
-    from tasks.audit.resampling import perplexity_ratio
-
-    numbers = list(sample.lines)[: settings.judged_lines]
+    numbers = list(lines)[: settings.judged_lines]
     if judge is None or not numbers:
         yield from ({} for _ in texts)
         return
     groups = [
-        [tuple(line.split()) for line in (sample.lines[number], *(text[number].line for text in texts))]
-        for number in numbers
+        [tuple(line.split()) for line in (lines[number][0], *(text[number][1] for text in texts))] for number in numbers
     ]
     logs = np.stack(judge.score_sentences(groups))  # (lines, 1 + texts)
     targets = np.array([[len(words) + 1 for words in group] for group in groups], dtype=np.float64)
     for column in range(1, logs.shape[1]):
-        both = [column, 0]
-        ratio, ends = perplexity_ratio(logs[:, both], targets[:, both], _SAMPLES, _CONFIDENCE, settings.seed)
-        yield {
-            "times_raw_perplexity": ratio,
-            "times_raw_perplexity_ci": list(ends) if ends else None,
-            "judged_lines": len(logs),
-        }
+        ratio = perplexity_ratio(logs[:, [column, 0]], targets[:, [column, 0]], settings.seed)
+        yield ratio.ends("times_raw_perplexity") | {"judged_lines": len(logs)}
 
 
 def _shown(measured: dict[str, Any]) -> str:
-    shares = ("part_of_speech_match", "form_match", "repeated")
-    parts = [f"{name.replace('_', ' ')} {measured[name]:.1%}" for name in shares if measured.get(name) is not None]
+    parts = [f"{name.replace('_', ' ')} {measured[name]:.1%}" for name in _SHARES if measured.get(name) is not None]
     if (ratio := measured.get("times_raw_perplexity")) is not None:
         parts.append(f"{ratio:.2f} times the raw text's perplexity")
     return ", ".join(parts) or "nothing to measure"
@@ -300,10 +243,6 @@ class FluencyCommand(StageCommand[FluencyOfCells, FluencyFiles]):
         return replace(found, settings=settings, sections=[*others, *found.sections])
 
 
-def _inputs(settings: FluencyOfCells, files: FluencyFiles) -> list[str]:
-    return [files.raw, files.masked, *(str(_text_of(filled, files)) for filled, _ in settings.filled)]
-
-
 COMMAND = FluencyCommand(
     name="fluency",
     stage=fluency,
@@ -312,5 +251,9 @@ COMMAND = FluencyCommand(
     section="fluency",
     labels=("dataset",),
     seed=None,
-    inputs_of=_inputs,
+    inputs_of=lambda settings, files: [
+        files.raw,
+        files.masked,
+        *(str(_text_of(one, files)) for one, _ in settings.filled),
+    ],
 )

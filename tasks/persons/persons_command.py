@@ -32,7 +32,7 @@ examples:
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Annotated, Any, Literal
 
@@ -141,11 +141,9 @@ def attacked(
         models["language_model"] = load_for_scoring(model)
     if "endpoint" in settings.attackers:
         refuse_elsewhere(settings.endpoint, "the texts")
-
-        def answering(prompts: Sequence[str]) -> Iterator[str]:
-            return answers_to(settings.endpoint, [(seed, prompt) for prompt in prompts], str(answers))
-
-        models["endpoint"] = answering
+        models["endpoint"] = lambda prompts: answers_to(
+            settings.endpoint, [(seed, one) for one in prompts], str(answers)
+        )
     unread = questions(documents, [""] * len(documents), chosen, settings.candidates, seed)
     if not unread:
         raise CorpusError("no person of the documents has a fact; give a facts file with keywords")
@@ -156,10 +154,11 @@ def attacked(
         for attacker in settings.attackers:
             started = time.process_time()
             named = ATTACKERS[attacker](asked, documents, models.get(attacker))
-            seconds: dict[str, float] = {"processor_seconds": round(time.process_time() - started, 1)}
+            seconds = round(time.process_time() - started, 1)
+            one = measured(asked, named, blind[attacker], documents, population) | {"processor_seconds": seconds}
             if attacker == "endpoint":
-                seconds["unanswered"] = named.count(set())
-            found[version][attacker] = measured(asked, named, blind[attacker], documents, population) | seconds
+                one["unanswered"] = named.count(set())
+            found[version][attacker] = one
     return found
 
 

@@ -3,12 +3,12 @@
 Nothing here runs a tagger or an attack. Figures have two digits: more would reveal single words.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from tasks.audit.clear_text import masked_words
 from tasks.audit.rungs import PUBLIC, RUNGS, figure_of, rung_of
@@ -26,7 +26,7 @@ from tasks.results.measure import Measure, Row
 from tasks.results.measures import leaks
 from tasks.results.readings import MEMBERSHIP, signal
 from tasks.review.estimate import Interval, lines_needed
-from tasks.review.record import Review, marks_of, prefix_length, review_of
+from tasks.review.record import marks_of, prefix_length, review_of
 from tasks.review.unmasked import TechniqueUnmasked, unmasked_by_technique
 
 FEWEST = 20
@@ -80,8 +80,7 @@ def markers_share(masked: Path) -> float:
 
 def unmasked(cell: FilledCell, earlier: SharedLines) -> TechniqueUnmasked:
     """Identifiers that are unmasked in this text, or in an earlier release of the same line."""
-    corpus = str(cell.cell.dataset)
-    technique = str(cell.cell.technique)
+    corpus, technique = str(cell.cell.dataset), str(cell.cell.technique)
     with TemporaryDirectory(dir=private_home()) as folder:
         shown = Path(folder) / "sidecar.jsonl"
         sidecar = earlier.write_hidden(cell.raw, cell.sidecar, shown) if earlier.lines else cell.sidecar
@@ -111,26 +110,16 @@ def _remedy(cell: FilledCell, ends: Interval, limit: float) -> str:
             if technique != EVERY_TAGGER
             else "Mask more: combine every_tagger with a list of the words that the review found."
         )
-    lines, seconds = further_lines(review, cell.sidecar, limit), seconds_a_line(review)
-    minutes = max(1, round(lines * seconds / 60))
-    more = "more " if review is not None else ""
-    return f"Review {lines} {more}lines: palimpsest review {corpus}/{technique} (some {minutes} minutes)."
-
-
-def further_lines(review: Review | None, sidecar: Path, limit: float) -> int:
-    """The lines that a reviewer still has to read, if no further unmasked identifier is found."""
+    # A simple random sample without a find: exact upper end of a two-sided 95 % interval.
+    lines, seconds = ceil(3.69 / max(limit, 1) * 1000), []
     if review is not None:
         read, marks = prefix_length(review), marks_of(review)
-        masked = {number: words for number, words in enumerate(masked_words(sidecar)) if number in marks}
-        return lines_needed(review.plan, read, limit, marks=marks, masked=masked) or review.plan.lines - read
-    # A simple random sample without a find: exact upper end of a two-sided 95 % interval.
-    return ceil(3.69 / max(limit, 1) * 1000)
-
-
-def seconds_a_line(review: Review | None) -> float:
-    """The time per line in the review's record."""
-    seconds = [line.seconds for line in review.lines if line.seconds > 0] if review is not None else []
-    return sum(seconds) / len(seconds) if seconds else SECONDS_A_LINE
+        masked = {number: words for number, words in enumerate(masked_words(cell.sidecar)) if number in marks}
+        lines = lines_needed(review.plan, read, limit, marks=marks, masked=masked) or review.plan.lines - read
+        seconds = [line.seconds for line in review.lines if line.seconds > 0]
+    minutes = max(1, round(lines * (fmean(seconds) if seconds else SECONDS_A_LINE) / 60))
+    more = "more " if review is not None else ""
+    return f"Review {lines} {more}lines: palimpsest review {corpus}/{technique} (some {minutes} minutes)."
 
 
 def attacks_on(cell: FilledCell) -> Row:
@@ -158,47 +147,36 @@ def attack_checks(cell: FilledCell, row: Row, at_most: Mapping[str, float]) -> I
     """All figures of attacks on the released files: those on the model only if it is released."""
     check_limits(at_most, "release.at_most")
     for each in leaks():
-        limit = None if each.of_model and cell.model is None else at_most.get(each.name)
-        if (each.of_model and cell.model is None) or (row[each.name] is None and limit is None):
+        if each.of_model and cell.model is None:
             continue
-        chance = row.get(each.blind)
+        value, limit, chance = row[each.name], at_most.get(each.name), row.get(each.blind)
+        if value is None and limit is None:
+            continue
+        rung = rung_of(each.name)
+        of_rung = f", rung {rung!r}" if rung else ""
         yield Check(
             each.title.removesuffix(", %"),
             each.name,
             row["attackers"].get(each.field or each.name, ""),
-            _figure(each, row),
+            "not measured" if value is None else _shown(each, value, row.get(f"{each.name}_ci")),
             "" if chance is None else _shown(each, chance),
-            "" if limit is None else f"at most {_shown(each, limit)} (upper end{_of_rung(each.name)})",
+            "" if limit is None else f"at most {_shown(each, limit)} (upper end{of_rung})",
             None if limit is None else meets([row], {each.name: limit}),
-            signal([row], each.name) if each.name in _READ and row[each.name] is not None else "",
-            "Release another cell: results/summary.md compares them."
-            if row[each.name] is not None
-            else "Run: palimpsest run, with this figure in the audit.",
+            signal([row], each.name) if each.name in _READ and value is not None else "",
+            "Run: palimpsest run, with this figure in the audit."
+            if value is None
+            else "Release another cell: results/summary.md compares them.",
         )
 
 
-def _of_rung(figure: str) -> str:
-    rung = rung_of(figure)
-    return f", rung {rung!r}" if rung else ""
+def _shown(found: Measure, value: float, ends: Sequence[float] | None = None) -> str:
+    shown = percent(value) if found.share else f"{value:.1f}" if abs(value) >= 1 else f"{value:.2f}"
+    return shown + (f" [{_shown(found, ends[0])}, {_shown(found, ends[1])}]" if ends else "")
 
 
-def _figure(found: Measure, row: Row) -> str:
-    value, ends = row.get(found.name), row.get(f"{found.name}_ci")
-    if value is None:
-        return "not measured"
-    return _shown(found, value) + (f" [{_shown(found, ends[0])}, {_shown(found, ends[1])}]" if ends else "")
-
-
-def _shown(found: Measure, value: float) -> str:
-    return percent(value) if found.share else f"{value:.1f}" if abs(value) >= 1 else f"{value:.2f}"
-
-
-def interval(ends: Interval | None, show: Any = None) -> str:  # noqa: ANN401 - a function of a number
+def interval(ends: Interval | None, show: Callable[[float], str] = lambda value: f"{float(f'{value:.2g}'):g}") -> str:
     """``12 [7.1, 19]``, with two significant digits."""
-    if ends is None:
-        return "not known"
-    show = show or (lambda value: f"{float(f'{value:.2g}'):g}")
-    return f"{show(ends.value)} [{show(ends.low)}, {show(ends.high)}]"
+    return "not known" if ends is None else f"{show(ends.value)} [{show(ends.low)}, {show(ends.high)}]"
 
 
 def percent(share: float) -> str:

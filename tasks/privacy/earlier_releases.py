@@ -8,7 +8,7 @@ Epsilon adds up over these lines, too: each set of counts costs once for each fo
 A text to which a cell was applied costs the lines that were counted, and those are the run's, released or not.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,12 +72,8 @@ class SharedLines:
 
     def among(self, releases: Iterable[Release], dataset: str | None) -> list[Release]:
         """The releases that share lines with the new one; unknown lines of the same corpus count as shared."""
-        return [
-            release
-            for release in releases
-            if release.name in (*self.lines, *self.counted)
-            or (release.name in self.unknown and release.dataset == dataset)
-        ]
+        shared = {*self.lines, *self.counted}
+        return [one for one in releases if one.name in shared or (one.name in self.unknown and one.dataset == dataset)]
 
     def spent(self, holders: Iterable[Release], counts: str | None, epsilon: float, unit: str | None) -> float:
         """The largest sum of epsilons for a unit: those of the ``holders`` (``among``) and that of the new
@@ -96,33 +92,28 @@ class SharedLines:
     def write_hidden(self, raw: Path, sidecar: Path, to: Path) -> Path:
         """Write the sidecar of the words that all these releases together mask: the new one's spans that no earlier
         release shows. Releases that are ``unknown`` are left out."""
-
-        def spans_of_lines() -> Iterator[list[MaskedSpan]]:
-            for line, spans in zip(read_lines(raw), read_sidecar(sidecar), strict=True):
-                found = LineLetters(line, spans)
-                hidden = self.by_letters[found.digest].hidden or ()
-                yield [span for span, place in zip(spans, found.places, strict=True) if place in hidden]
-
-        write_sidecar(to, spans_of_lines())
+        hidden_spans = []
+        for line, spans in zip(read_lines(raw), read_sidecar(sidecar), strict=True):
+            found = LineLetters(line, spans)
+            hidden = self.by_letters[found.digest].hidden or ()
+            hidden_spans.append([span for span, place in zip(spans, found.places, strict=True) if place in hidden])
+        write_sidecar(to, hidden_spans)
         return to
 
 
 def shared_lines(raw: Path, sidecar: Path, earlier: Sequence[Release], copies: Path | None = None) -> SharedLines:
-    """The lines of a text that are also in earlier releases, by their private copies ``copies/NAME``.
-
-    Without an earlier release the text is not read.
-
-    Words are counted at every line of the new text. A line without a masked word in any release shows nothing new and
-    does not count as shared.
-    """
-    lines = zip(read_lines(raw), read_sidecar(sidecar), strict=True) if earlier else ()
-    return shared_with(lines, earlier, copies)
+    """``shared_with`` of a text and its sidecar. Without an earlier release the text is not read."""
+    return shared_with(zip(read_lines(raw), read_sidecar(sidecar), strict=True) if earlier else (), earlier, copies)
 
 
 def shared_with(
     lines: Iterable[tuple[str, Sequence[MaskedSpan]]], earlier: Iterable[Release], copies: Path | None = None
 ) -> SharedLines:
-    """``shared_lines`` of a text given line by line; with the copies of this clone if ``None``."""
+    """The lines of a text that are also in earlier releases, by their private copies ``copies/NAME``, or this clone's.
+
+    Words are counted at every line of the new text. A line without a masked word in any release shows nothing new and
+    does not count as shared.
+    """
     ours: dict[bytes, _Line] = {}
     for text, spans in lines:
         found = LineLetters(text, spans)
@@ -140,20 +131,19 @@ def shared_with(
             unknown.append(release.name)
             continue
         forms, near = _matched(folder, ours, shows=True)
-        apart = folder / COUNTED
-        spending = _matched(apart, ours, shows=False) if apart.exists() else (forms, near)
-        for digest, found_forms in (*spending[0].items(), *((digest, [form]) for digest, form in spending[1].items())):
-            if ours[digest].masked or digest in spending[1]:
+        separate = folder / COUNTED
+        own, edited_ones = _matched(separate, ours, shows=False) if separate.exists() else (forms, near)
+        for digest, found_forms in [*own.items(), *((digest, [form]) for digest, form in edited_ones.items())]:
+            if ours[digest].masked or digest in edited_ones:
                 _spend(ours[digest], found_forms, release)
                 counted.add(release.name)
         equal = sum(ours[digest].count for digest in forms if ours[digest].masked)
         changed = sum(ours[digest].count for digest in near)
-        if not equal + changed:
-            continue
-        shared[release.name] = equal + changed
         if changed:
             edited[release.name] = changed
-        together |= forms.keys()
+        if equal + changed:
+            shared[release.name] = equal + changed
+            together |= forms.keys()
     found_lines = [ours[digest] for digest in together]
     masked = sum(line.count * len(line.masked) for line in found_lines)
     shown = sum(line.count * len(line.masked - (line.hidden or set())) for line in found_lines)

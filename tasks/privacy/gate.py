@@ -76,36 +76,27 @@ def release_outcome(cell_path: str, parameters: Parameters, *, with_model: bool 
         cell = find_cell(cell_path, REPORTS, with_model=with_model)
         before = read_ledger()
         cell.check_one_state()
-        name = _free_name(str(cell.cell.dataset), files_of(cell), before)
-        if already_released(name, files_of(cell), before) is None:
-            problems = examine(cell, name, (), parameters, before).problems
-            if problems:
-                return Outcome(False, None, problems)
+        made = same_release(cell, before)
+        taken = {release.name for release in before}
+        numbered = (f"{cell.cell.dataset}_{number}" for number in count(1))
+        free = next(name for name in numbered if name not in taken and not (RELEASES / name).exists())
+        if made is None and (problems := examine(cell, free, (), parameters, before).problems):
+            return Outcome(False, None, problems)
     except PalimpsestError as error:
         return Outcome(False, None, [str(error)])
+    name = made.name if made else free
     command = ["palimpsest", "release", cell_path, "--name", name, *(["--with-model"] if with_model else [])]
     return Outcome(True, shlex.join(command), [])
 
 
-def _free_name(dataset: str, files: dict[str, Path], before: Sequence[Release]) -> str:
-    """``chat_1`` and so on; the name of the release of the same files if there is one."""
-    digests = {name: digest(path) for name, path in files.items()}
-    same = (release.name for release in before if not release.withdrawn and _left(release) == digests)
-    taken = {release.name for release in before}
-    numbered = (f"{dataset}_{number}" for number in count(1))
-    return next(same, None) or next(name for name in numbered if name not in taken and not (RELEASES / name).exists())
-
-
-def already_released(name: str, files: dict[str, Path], before: Sequence[Release]) -> Release | None:
-    """The release of this name if it has exactly these files and was not withdrawn."""
-    digests = {file: digest(path) for file, path in files.items()}
-    same = (one for one in before if one.name == name and not one.withdrawn and _left(one) == digests)
-    return next(same, None)
-
-
-def _left(release: Release) -> dict[str, str]:
-    """The digests of its text and model."""
-    return {name: digest for name, digest in release.files.items() if name not in (CARD, DOSSIER)}
+def same_release(cell: FilledCell, before: Sequence[Release]) -> Release | None:
+    """The release that has exactly this cell's text and model, unless it was withdrawn."""
+    digests = _digests(files_of(cell))
+    for release in before:
+        left = {name: digest for name, digest in release.files.items() if name not in (CARD, DOSSIER)}
+        if left == digests and not release.withdrawn:
+            return release
+    return None
 
 
 def examine(
@@ -118,16 +109,21 @@ def examine(
     """
     _check_name(name, before)
     cell.check_one_state()
-    files, allowed = files_of(cell), parameters.release
-    _refuse_same(files, before)
+    allowed = parameters.release
+    digests = _digests(files_of(cell))
+    _refuse_same(digests, before)
     row = attacks_on(cell)
     leaves = cell.applied or cell
     earlier = shared_lines(leaves.raw, leaves.sidecar, before)
     sample = shared_lines(cell.raw, cell.sidecar, before) if cell.applied else earlier
     found = unmasked(cell, sample)
     checks = [*unmasked_checks(cell, found, allowed.unmasked_direct), *attack_checks(cell, row, allowed.at_most)]
-    problems = [_problem(check) for check in checks if check.passed is False]
-    entry = _entry(cell, name, files, earlier, also)
+    problems = [
+        f"{check.name}: {check.figure}, limit {check.limit.removeprefix('at most ')}. {check.remedy}"
+        for check in checks
+        if check.passed is False
+    ]
+    entry = _entry(cell, name, digests, earlier, also)
     sharing, counted = earlier.among(before, entry.dataset), sample.among(before, entry.dataset)
     total = sample.spent(counted, entry.counts, entry.epsilon or 0.0, entry.unit)
     if cell.applied:
@@ -142,37 +138,31 @@ def examine(
         check_budget(sharing, total=total, epsilon=entry.epsilon, budget=allowed.epsilon_budget)
     except ParameterError as error:
         problems.append(str(error))
-    return Examined(entry, files, earlier, found, checks, problems)
+    return Examined(entry, files_of(cell), earlier, found, checks, problems)
 
 
-def _problem(check: Check) -> str:
-    return f"{check.name}: {check.figure}, limit {check.limit.removeprefix('at most ')}. {check.remedy}"
-
-
-def refuse(cell: FilledCell, examined: Examined) -> None:
+def refuse(cell: FilledCell, problems: Sequence[str]) -> None:
     """Raise ``ParameterError`` if something is missing: at most five lines."""
-    problems = examined.problems
     if not problems:
         return
-    shown = [*problems[:_SHOWN], *([f"and {len(problems) - _SHOWN} more"] if len(problems) > _SHOWN else [])]
+    more = [f"and {len(problems) - _SHOWN} more"] if len(problems) > _SHOWN else []
     first = f"{cell.cell.path!r} is not released: {len(problems)} check{'s' * (len(problems) > 1)} failed."
-    raise ParameterError("\n".join([first, *(f"  {line}" for line in shown)]))
+    raise ParameterError("\n  ".join([first, *problems[:_SHOWN], *more]))
 
 
 def check_form(name: str) -> None:
     """Raise ``ParameterError`` if a name is invalid for any release."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{,99}", name):
-        shown = f"--name {name[:120]!r}"
         raise ParameterError(
-            f"{shown}: a release's name has letters, digits, hyphens and underscores only, 100 at most"
+            f"--name {name[:120]!r}: a release's name has letters, digits, hyphens and underscores only, 100 at most"
         )
 
 
 def _check_name(name: str, before: Sequence[Release]) -> None:
     check_form(name)
-    if name in {release.name for release in before} or (RELEASES / name).exists():
-        raise ParameterError(f"--name {name!r}: there is such a release, with other files. Give another name.")
     known = {release.name for release in before}
+    if name in known or (RELEASES / name).exists():
+        raise ParameterError(f"--name {name!r}: there is such a release, with other files. Give another name.")
     elsewhere = sorted(path.stem for path in RELEASES.glob("*.dvc") if path.stem not in known)
     if elsewhere:
         raise ParameterError(
@@ -190,8 +180,7 @@ def files_of(cell: FilledCell) -> dict[str, Path]:
     return files
 
 
-def _refuse_same(files: dict[str, Path], before: Sequence[Release]) -> None:
-    digests = {name: digest(path) for name, path in files.items()}
+def _refuse_same(digests: dict[str, str], before: Sequence[Release]) -> None:
     for release in before:
         if digests.items() <= release.files.items():
             raise ParameterError(
@@ -214,22 +203,22 @@ def _check_also(earlier: SharedLines, also: Sequence[str], before: Sequence[Rele
             f"The private copy of release {unknown[0]!r} is not in {str(private_home() / RELEASES)!r}, so nobody "
             f"knows which lines both share. Restore it, or add --also {unknown[0]} if its lines are others."
         )
-    if [name for name in earlier.lines if name not in also]:
-        listed = ", ".join(f"{name!r} ({_counted(earlier, name)})" for name in earlier.lines)
-        shown = f"show {percent(earlier.share)} of the words that any of them masks, and " if earlier.shown else ""
-        options = " ".join(f"--also {name}" for name in earlier.lines)
-        raise ParameterError(
-            f"Lines of this text were released in {listed}. Together they {shown}tell substitutes from real words, "
-            f"and epsilons add up. Share that release again, or accept it: {options}"
-        )
+    if earlier.lines.keys() <= set(also):
+        return
+    listed = ", ".join(
+        f"{name!r} ({lines:,} lines"
+        + (f", {earlier.edited[name]:,} of them edited)" if name in earlier.edited else ")")
+        for name, lines in earlier.lines.items()
+    )
+    shown = f"show {percent(earlier.share)} of the words that any of them masks, and " if earlier.shown else ""
+    options = " ".join(f"--also {name}" for name in earlier.lines)
+    raise ParameterError(
+        f"Lines of this text were released in {listed}. Together they {shown}tell substitutes from real words, "
+        f"and epsilons add up. Share that release again, or accept it: {options}"
+    )
 
 
-def _counted(earlier: SharedLines, name: str) -> str:
-    edited = earlier.edited.get(name, 0)
-    return f"{earlier.lines[name]:,} lines" + (f", {edited:,} of them edited" if edited else "")
-
-
-def _entry(cell: FilledCell, name: str, files: dict[str, Path], earlier: SharedLines, also: Sequence[str]) -> Release:
+def _entry(cell: FilledCell, name: str, digests: dict[str, str], earlier: SharedLines, also: Sequence[str]) -> Release:
     method = cell.method
     counted = cell.fill["measured"]["counted_frequencies"] if method.counts_masked_words else None
     return Release(
@@ -246,7 +235,7 @@ def _entry(cell: FilledCell, name: str, files: dict[str, Path], earlier: SharedL
         epsilon=epsilon_of(method),
         words_per_unit=method.counts.words_per_unit if counted is not None else None,
         counts=counted["counts"] if counted is not None else None,
-        files={name: digest(path) for name, path in files.items()},
+        files=digests,
         also=list(dict.fromkeys(also)),
         shown_together=earlier.share if earlier.lines else None,
     )
@@ -256,3 +245,7 @@ def digest(path: Path) -> str:
     """The plain SHA-256, so that every recipient of the file can compare it with the ledger."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _digests(files: dict[str, Path]) -> dict[str, str]:
+    return {name: digest(path) for name, path in files.items()}

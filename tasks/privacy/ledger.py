@@ -1,22 +1,16 @@
 """The ledger of releases, one line a release: ``data/private/ledger.jsonl``.
 
-Noise protects a word from one set of counts. Every further set of the same text reveals a little more about the same
-words. So epsilons of different sets add up for each unit (basic composition; Dwork and Roth 2014, theorem 3.16). A fill
-uses one set, for any number of draws: two releases with the same counts cost as much as one. The unit is a line or a
-document of any corpus; ``earlier_releases`` finds the releases that contain it.
-
-The epsilon of a fill is a promise on masked words, for the released text, not for an earlier step.
-
-A fill is made from masked text, public data and a public seed, unless something reads the sidecar. If nothing does,
-other masked words would give the same bytes: epsilon is 0. If only noisy counts do, their epsilon is that of the fill
-(post-processing; Dwork and Roth 2014, proposition 2.1). Surrogates and matched classes read the masked words
-themselves: no epsilon holds.
-
-Epsilon is a promise about masked words, given the masked text. It does not cover words that were not masked.
+Epsilon is a promise about the masked words of the released text, given the masked text. A fill is made from masked
+text, public data and a public seed, unless something reads the sidecar. If nothing does, epsilon is 0. If only noisy
+counts do, their epsilon is that of the fill (post-processing; Dwork and Roth 2014, proposition 2.1). Surrogates and
+matched classes read the masked words themselves: no epsilon holds. Epsilons of different sets of counts add up for each
+unit, a line or a document of any corpus (basic composition; theorem 3.16). Two releases with the same counts cost as
+much as one. ``earlier_releases`` finds the releases that contain a unit.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -94,38 +88,34 @@ def read_ledger() -> list[Release]:
 
 def append_to_ledger(release: Release) -> None:
     """Add one release; the file is either the old or the whole new one."""
-    _rewrite(lambda before: [*before, release])
+    with _changing() as releases:
+        releases.append(release)
 
 
-def withdraw(name: str, reason: str) -> Release:
+def withdraw(name: str, reason: str) -> None:
     """Record the withdrawal of a release now. ``ParameterError`` if it is unknown, or was withdrawn before."""
-
-    def of(release: Release) -> Release:
-        when = datetime.now(UTC).isoformat(timespec="seconds")
-        return replace(release, withdrawn=when, withdrawn_for=reason) if release.name == name else release
-
-    def changed(before: list[Release]) -> list[Release]:
-        found = {release.name: release for release in before}
-        if name not in found:
-            listed = ", ".join(found) or "none"
+    with _changing() as releases:
+        places = {release.name: place for place, release in enumerate(releases)}
+        if name not in places:
             raise ParameterError(
-                f"The ledger has no release {name!r}{nearest(name, found)}. It has: {listed}. "
-                "List them with: palimpsest ledger"
+                f"The ledger has no release {name!r}{nearest(name, places)}. List them with: palimpsest ledger"
             )
-        if found[name].withdrawn:
-            raise ParameterError(f"Release {name!r} was withdrawn already, on {str(found[name].withdrawn)[:10]}.")
-        return [of(release) for release in before]
+        release = releases[places[name]]
+        if release.withdrawn:
+            raise ParameterError(f"Release {name!r} was withdrawn already, on {release.withdrawn[:10]}.")
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        releases[places[name]] = replace(release, withdrawn=when, withdrawn_for=reason)
 
-    return next(release for release in _rewrite(changed) if release.name == name)
 
-
-def _rewrite(change: Callable[[list[Release]], list[Release]]) -> list[Release]:
+@contextmanager
+def _changing() -> Iterator[list[Release]]:
+    """The ledger, to be changed; it is written if no error is raised."""
     path = private_home() / LEDGER
     with FileLock(path.with_name(f".{LEDGER}.lock")):
-        releases = change(read_ledger())
+        releases = read_ledger()
+        yield releases
         with atomic_writer(path, private=True) as stream:
             stream.writelines(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in releases)
-    return releases
 
 
 def epsilon_spent(releases: Iterable[Release]) -> float | None:
@@ -146,12 +136,16 @@ def of_corpus(releases: Sequence[Release], dataset: str) -> list[Release]:
 def linked_to(releases: Sequence[Release], dataset: str) -> list[Release]:
     """The releases of a corpus, and those of other names that share lines with them, also indirectly."""
     names = {release.name for release in of_corpus(releases, dataset)}
-    before = 0
-    while len(names) > before:
-        before = len(names)
-        for release in releases:
-            if release.name in names or names.intersection(release.also):
-                names |= {release.name, *release.also}
+    while (
+        linked := {
+            name
+            for release in releases
+            if release.name in names or names.intersection(release.also)
+            for name in (release.name, *release.also)
+        }
+        - names
+    ):
+        names |= linked
     return [release for release in releases if release.name in names]
 
 

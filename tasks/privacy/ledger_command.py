@@ -72,12 +72,14 @@ def _lines(releases: Sequence[Release], sums: Sequence[dict[str, Any]], budget: 
     if not releases:
         yield "nothing has been released"
         return
-    rows = [("release", "when", "cell", "epsilon", "approved by")]
-    for one in releases:
-        approved = ", ".join(one.approved_by) or "nobody"
-        rows.append((one.name, one.when[:10], one.cell, _epsilon(one.epsilon, one.unit), approved))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    yield from ("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    heads = ["release", "when", "cell", "epsilon", "approved by"]
+    rows = [
+        [one.name, one.when[:10], one.cell, _epsilon(one.epsilon, one.unit), ", ".join(one.approved_by) or "nobody"]
+        for one in releases
+    ]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    for row in (heads, *rows):
+        yield "  ".join(map(str.ljust, row, widths)).rstrip()
     yield ""
     for one in releases:
         if one.sample_lines is not None:

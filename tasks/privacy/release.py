@@ -15,11 +15,10 @@ from filelock import FileLock
 from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder, make_folder
 from tasks.files.clone_key import private_home
 from tasks.parameters.parameter_file import Parameters
-from tasks.privacy.card import card
-from tasks.privacy.dossier import dossier
 from tasks.privacy.earlier_releases import COUNTED, RAW, SIDECAR
-from tasks.privacy.gate import CARD, DOSSIER, RELEASES, Examined, already_released, digest, examine, files_of, refuse
+from tasks.privacy.gate import CARD, DOSSIER, RELEASES, Examined, digest, examine, refuse, same_release
 from tasks.privacy.ledger import append_to_ledger, read_ledger
+from tasks.privacy.pages import card, dossier
 from tasks.privacy.released_cell import FilledCell
 
 
@@ -51,10 +50,11 @@ def make_release(
     # Two releases at once would not see each other's entry.
     with FileLock(home / f".{RELEASES}.lock"):
         before = read_ledger()
-        if already_released(name, files_of(cell), before) is not None:
+        made = same_release(cell, before)
+        if made is not None and made.name == name:
             return Made(RELEASES / name, None)
         examined = examine(cell, name, also, parameters, before)
-        refuse(cell, examined)
+        refuse(cell, examined.problems)
         examined = replace(examined, entry=replace(examined.entry, approved_by=list(approved_by)))
         pages = {
             CARD: card(cell, examined.public(), parameters.release, before),

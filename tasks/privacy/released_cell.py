@@ -10,7 +10,7 @@ from tasks.command import AnyFiles, StageCommand
 from tasks.errors import CorpusError
 from tasks.filling.methods import AnyMethod
 from tasks.records.cell import Cell
-from tasks.records.cells import audit_report, fill_report, mask_report, training_report
+from tasks.records.cells import audit_report, mask_report, training_report
 from tasks.records.stage_report import content_hash, read_report
 from tasks.results.report_index import cell_of_report
 from tasks.review.unmasked import reader_sidecar
@@ -78,6 +78,10 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
 
     ``CorpusError`` if there is no report of such a fill, or of the model.
     """
+    from tasks.filling.fill import COMMAND as FILL
+    from tasks.language_model.adapt import COMMAND as ADAPT
+    from tasks.masking.mask import COMMAND as MASK
+
     folder = Path(reports)
     filled = [path.relative_to(folder / "fill").with_suffix("").as_posix() for path in folder.glob("fill/**/*.json")]
     if name not in filled:
@@ -85,14 +89,11 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
             f"{name!r} is no filled cell of this experiment{nearest(name, filled)}; a release is one of the "
             f"{len(filled)} fills that have a report in {str(folder / 'fill')!r}"
         )
-    cell = cell_of_report(read_report(folder / "fill" / f"{name}.json"))
-    mask, fill = read_report(folder / _named(mask_report(cell))), read_report(folder / _named(fill_report(cell)))
+    fill = read_report(folder / "fill" / f"{name}.json")
+    cell = cell_of_report(fill)
+    mask = read_report(folder / str(mask_report(cell)))
     adapt = read_report(folder / training_report(cell)) if with_model else None
     attacks = folder / audit_report(cell)
-    from tasks.filling.fill import COMMAND as FILL
-    from tasks.language_model.adapt import COMMAND as ADAPT
-    from tasks.masking.mask import COMMAND as MASK
-
     of_mask, of_fill = stage_files(MASK, mask), stage_files(FILL, fill)
     return FilledCell(
         cell,
@@ -107,11 +108,6 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
         text=Path(of_fill.output),
         model=Path(stage_files(ADAPT, adapt).output) if adapt else None,
     )
-
-
-def _named(path: Path | None) -> Path:
-    assert path is not None, "a filled cell has both reports"
-    return path
 
 
 def stage_files(command: StageCommand[Any, AnyFiles], report: dict[str, Any]) -> AnyFiles:

@@ -1,6 +1,6 @@
 """Settings of releases: ``release`` in ``params.yaml``. They change no number, so no stage depends on them."""
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tasks.settings.base import Settings
 
@@ -26,10 +26,3 @@ class ReleaseSettings(Settings):
     """License on the cards of releases, by Hugging Face's name."""
     language: str = "en"
     """Language on the cards, by its ISO 639 code."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _name_what_replaced(cls, given: object) -> object:
-        if isinstance(given, dict) and "clear_share" in given:
-            raise ValueError("clear_share was replaced by unmasked_direct (docs/releases.md); remove it")
-        return given

@@ -1,15 +1,13 @@
 """Identifiers left unmasked in a whole text, estimated from the reviewed lines, with design-based intervals.
 
-The text is fixed; only the draw of lines is random. So lines are the unit, of any documents.
-
 - **Totals** are stratified Horvitz-Thompson estimates: every identifier read counts N/n times, by its stratum.
 - **Their intervals** are quantiles of the gamma distribution with the mean and variance of a weighted sum of counts
   (Fay and Feuer 1997, "Confidence intervals for directly standardized rates", Statistics in Medicine 16). The upper end
   allows for one more missed line like the heaviest. Without a find this is the exact hypergeometric bound,
   maximised over strata. A stratum that is read whole adds nothing.
-- **Recall** is the ratio of masked to all identifiers. Its interval is computed from those of the masked and unmasked
-  totals (MOVER-R: Donner and Zou 2012, "Closed-form confidence intervals for functions of the normal mean and standard
-  deviation", Statistical Methods in Medical Research 21).
+- **Recall** is the ratio of masked to all identifiers, with the interval of MOVER-R (Donner and Zou 2012, "Closed-form
+  confidence intervals for functions of the normal mean and standard deviation", Statistical Methods in Medical
+  Research 21).
 """
 
 from bisect import bisect_left

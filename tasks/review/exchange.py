@@ -1,7 +1,7 @@
 """Export and import of reviewed lines for annotation tools. Records that are not imported are counted, by reason."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -20,8 +20,6 @@ from tasks.spelling import nearest
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 EXPORTED = 100
 """Default number of lines of an export."""
-
-
 MarkedLine = tuple[int, str, Sequence[Mark]]
 """Number from 0, text and marks of a line."""
 
@@ -66,81 +64,69 @@ def take_import(reading: Reading, form: str, path: Path, labels: Mapping[str, st
     _check_labels(records, mapping)
     offsets, unit = in_characters(records, str(path))
     several = len({each.by for each in records}) > 1
-    places = _Places(reading)
+    by_text: defaultdict[str, list[int]] = defaultdict(list)
+    for planned, _ in reading.review.plan.queue:
+        by_text[reading.lines[planned].strip()].append(planned)
     taken: dict[tuple[int, str], ReviewedLine] = {}
-    for annotated, spans in zip(records, offsets, strict=True):
+    for annotated, places in zip(records, offsets, strict=True):
         reviewer = annotated.by if several and annotated.by else reading.reviewer
-        labelled = [(*offset, span) for offset, span in zip(spans, annotated.spans, strict=True) if offset]
-        placed = 0
-        for line, first, shift, end in places.of(annotated, reviewer, left_out):
-            marks: dict[tuple[int, int], Mark] = {}
-            for start, stop in word_spans(reading.lines[line]):
-                over = [
-                    s for s in labelled if s[0] < stop - shift and start - shift < s[1] and first <= start - shift < end
-                ]
-                found = [mark for s in over if (mark := _mark(start, stop, s[2].label, s[2].direct, mapping))]
+        labelled = [(*place, span) for place, span in zip(places, annotated.spans, strict=True) if place]
+        was_taken = False
+        for first, number, text in _lines_of(annotated):
+            fitting = by_text[text.strip()]
+            ordered = [number] * (number in fitting) + fitting
+            line = next((line for line in ordered if (line, reviewer) not in taken), None)
+            if line is None:
+                left_out["repeated lines" if fitting else "lines that the corpus does not have"] += 1
+                continue
+            # Where the line's own text begins in the tool's text.
+            shift = first + text.index(text.strip()) - reading.lines[line].index(text.strip())
+            marks: list[Mark] = []
+            for start, end in word_spans(reading.lines[line]):
+                over = [span for begin, stop, span in labelled if begin < end + shift and start + shift < stop]
+                classes = [(mapping.class_of(span.label), span.direct) for span in over]
+                found = [(name, direct) for name, direct in classes if name is not None]
                 if found:
-                    marks[start, stop] = found[0]
-                    left_out["further labels of a word that has one"] += len({m.label for m in found}) - 1
+                    (name, direct), *_ = found
+                    marks.append(Mark(start, end, name, name in DIRECT_IDENTIFIERS if direct is None else direct))
+                    left_out["further labels of a word that has one"] += len({name for name, _ in found}) - 1
             digest = record.line_digest(reading.lines[line])
-            taken[line, reviewer] = ReviewedLine(line, reviewer, record.now(), 0.0, digest, tuple(marks.values()))
-            placed += 1
-        if placed:
+            taken[line, reviewer] = ReviewedLine(line, reviewer, record.now(), 0.0, digest, tuple(marks))
+            was_taken = True
+        if was_taken:
             words = word_spans(annotated.text)
-            left_out["spans without a word"] += sum(
-                not any(start < s[1] and s[0] < stop for start, stop in words) for s in labelled
-            )
-            left_out["spans of labels that are not private"] += sum(
-                _class_of(s[2].label, mapping)[0] is None for s in labelled
-            )
+            for begin, stop, span in labelled:
+                is_word = any(start < stop and begin < end for start, end in words)
+                left_out["spans without a word"] += not is_word
+                left_out["spans of labels that are not private"] += mapping.class_of(span.label) is None
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items() if count)
     if not taken:
-        reasons = _counted(left_out)
         raise CorpusError(
             f"{str(path)!r}: no line was taken ({reasons}). Check that the file is of {reading.corpus!r}."
         )
     again = sum(reviewer in reading.read_by.get(line, {}) for line, reviewer in taken)
     reading.keep(list(taken.values()))
+    words_marked = sum(len(each.marks) for each in taken.values())
     by = ", ".join(sorted({reviewer for _, reviewer in taken}))
-    said = [
-        f"{path}: {len(taken):,} lines taken, {sum(len(each.marks) for each in taken.values()):,} words marked, by {by}"
-    ]
+    said = [f"{path}: {len(taken):,} lines taken, {words_marked:,} words marked, by {by}"]
     if again:
         said.append(f"{again:,} of them replace what the same reviewer had recorded")
     if unit:
         said.append(f"offsets were in {unit}, and are converted to characters")
-    if reasons := _counted(left_out):
+    if reasons:
         said.append(f"left out: {reasons}")
     if beyond := record.waiting(reading.review):
         said.append(f"{beyond:,} lines count when the lines before them in the plan are read")
     return "\n".join(said)
 
 
-class _Places:
-    """Maps the lines of a text to lines of the corpus."""
-
-    def __init__(self, reading: Reading) -> None:
-        self.lines = reading.lines
-        self.by_text: dict[str, list[int]] = {}
-        for line, _ in reading.review.plan.queue:
-            self.by_text.setdefault(self.lines[line].strip(), []).append(line)
-        self.used: set[tuple[int, str]] = set()
-
-    def of(self, annotated: Annotated, reviewer: str, left_out: Counter[str]) -> Iterator[tuple[int, int, int, int]]:
-        """Yield, for each line: number from 0, its first character in the text, the shift of offsets, and its end."""
-        first = 0
-        for place, part in enumerate(_LINE.findall(annotated.text)):
-            text = part.strip()
-            if text:
-                fitting = self.by_text.get(text, [])
-                hint = None if annotated.line is None else annotated.line + place
-                ordered = [hint] * (hint in fitting) + fitting
-                line = next((line for line in ordered if (line, reviewer) not in self.used), None)
-                if line is None:
-                    left_out["repeated lines" if fitting else "lines that the corpus does not have"] += 1
-                else:
-                    self.used.add((line, reviewer))
-                    yield line, first, self.lines[line].index(text) - first - part.index(text), first + len(part)
-            first += len(part)
+def _lines_of(annotated: Annotated) -> Iterator[tuple[int, int | None, str]]:
+    """Each line with a text: its first character in the tool's text, its number by our export, and itself."""
+    first = 0
+    for place, text in enumerate(_LINE.findall(annotated.text)):
+        if text.strip():
+            yield first, None if annotated.line is None else annotated.line + place, text
+        first += len(text)
 
 
 def _check_format(form: str) -> None:
@@ -154,29 +140,10 @@ def _check_labels(records: list[Annotated], mapping: LabelMapping) -> None:
     unknown = [
         f"{label!r} ({count:,} spans){nearest(label.upper(), MARK_CLASSES)}"
         for label, count in sorted(labels.items())
-        if _class_of(label, mapping)[0] is None and mapping.is_private(label)
+        if mapping.class_of(label) is None and mapping.is_private(label)
     ]
     if unknown:
         raise ParameterError(
             f"labels without a class: {'; '.join(unknown)}. Nothing was taken. Map each with --labels FROM=TO, or with "
             f"--labels FROM= where it is not private; classes: {', '.join(MARK_CLASSES)}."
         )
-
-
-def _class_of(label: str, mapping: LabelMapping) -> tuple[str | None, bool | None]:
-    base, _, flag = label.rpartition("/")
-    if base and flag in ("direct", "quasi"):
-        return mapping.class_of(base), flag == "direct"
-    return mapping.class_of(label), None
-
-
-def _mark(start: int, end: int, label: str, direct: bool | None, mapping: LabelMapping) -> Mark | None:
-    name, flag = _class_of(label, mapping)
-    if name is None:
-        return None
-    known = [each for each in (direct, flag) if each is not None]
-    return Mark(start, end, name, known[0] if known else name in DIRECT_IDENTIFIERS)
-
-
-def _counted(left_out: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {reason}" for reason, count in left_out.items() if count)

@@ -1,14 +1,14 @@
 """Lines with labelled spans in the formats of annotation tools: Label Studio, doccano, Prodigy and spaCy, and our own.
 
 Each reader gives the same records; spans that a person has not accepted are counted under a reason and left out. A flag
-that differs from the class's default is written as a part of the label, ``LOCATION/direct``, since no tool has a field
-for it; our own gold format has ``"direct"`` in the span.
+that differs from the class's default is a part of the label, ``LOCATION/direct``, since no tool has a field for it; our
+own gold format has ``"direct"`` in the span.
 """
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ class Span:
     """First position in the tool's unit: characters, or UTF-16 code units."""
     end: int
     label: str
+    """Label, without the flag."""
     direct: bool | None = None
     """Flag; ``None``: the class's default."""
     covered: str | None = None
@@ -71,7 +72,7 @@ def written(
     ``lines``: number from 0, text, marks. ``reviewed``: whether a person set the marks, and not the suggestions.
     ``documents``: the document of every line of the corpus, for the gold format.
     """
-    records = [_WRITERS[form](number, text, stretches(text, marks), reviewed) for number, text, marks in lines]
+    records = [FORMATS[form][0](number, text, stretches(text, marks), reviewed) for number, text, marks in lines]
     if form == "gold" and documents is not None:
         records = [record | {"document": documents[record["line"]]} for record in records]
     if form == "label-studio":
@@ -89,7 +90,7 @@ def read_annotated(form: str, path: Path) -> tuple[list[Annotated], Counter[str]
     found: list[Annotated] = []
     for number, value in enumerate(_values(form, path), start=1):
         try:
-            records = list(_READERS[form](number, value, left_out))
+            records = list(FORMATS[form][1](number, value, left_out))
             if any("\ud800" <= character <= "\udfff" for record in records for character in record.text):
                 raise ValueError("its text holds half of a surrogate pair")
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -202,7 +203,12 @@ def _annotated(number: int, text: str, spans: Sequence[Span], line: int | None, 
     for span in spans:
         if type(span.start) is not int or type(span.end) is not int or not isinstance(span.label, str):
             raise TypeError
-    return Annotated(number, text, tuple(spans), line, None if by is None else str(by))
+    return Annotated(number, text, tuple(map(_without_flag, spans)), line, None if by is None else str(by))
+
+
+def _without_flag(span: Span) -> Span:
+    label, _, flag = span.label.rpartition("/")
+    return replace(span, label=label, direct=flag == "direct") if label and flag in ("direct", "quasi") else span
 
 
 def _line(record: Mapping[str, Any]) -> int | None:
@@ -215,16 +221,12 @@ def _utf16(text: str) -> int:
     return len(text) + sum(character > "\uffff" for character in text)
 
 
-_WRITERS: dict[str, Callable[[int, str, Sequence[Mark], bool], dict[str, Any]]] = {
-    "label-studio": _to_label_studio,
-    "doccano": _to_doccano,
-    "prodigy": _to_prodigy,
-    "gold": _to_gold,
+_Writer = Callable[[int, str, Sequence[Mark], bool], dict[str, Any]]
+_Reader = Callable[[int, Any, Counter[str]], Iterator[Annotated]]
+FORMATS: dict[str, tuple[_Writer, _Reader]] = {
+    "label-studio": (_to_label_studio, _from_label_studio),
+    "doccano": (_to_doccano, _from_doccano),
+    "prodigy": (_to_prodigy, _from_prodigy),
+    "gold": (_to_gold, _from_gold),
 }
-_READERS: dict[str, Callable[[int, Any, Counter[str]], Iterator[Annotated]]] = {
-    "label-studio": _from_label_studio,
-    "doccano": _from_doccano,
-    "prodigy": _from_prodigy,
-    "gold": _from_gold,
-}
-FORMATS = tuple(_WRITERS)
+"""Writer and reader of each format."""

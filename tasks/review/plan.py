@@ -73,23 +73,22 @@ def make_plan(
     lines: Iterable[str],
     masks: Mapping[str, Iterable[Words]],
     reader: Iterable[Mapping[tuple[int, int], str]],
-    focus: str | None,
+    focus: str,
     seed: int,
     most: int = LONGEST_QUEUE,
 ) -> Plan:
     """The plan of a text; memory grows by 8 bytes a line.
 
     ``masks``: the words that each technique masks, line by line; ``reader``: the words that the reference reader finds,
-    with their classes. ``focus``: the technique whose unmasked words decide the strata; ``None``: words that one or
-    more techniques leave unmasked. Equal arguments give an equal plan on every machine. Raises ``CorpusError`` if the
-    numbers of lines differ.
+    with their classes. ``focus``: the technique whose unmasked words decide the strata. Equal arguments give an equal
+    plan on every machine. Raises ``CorpusError`` if the numbers of lines differ.
     """
     digest = hashlib.sha256()
     members: dict[str, array[int]] = {name: array("q") for name in STRATA}
     for number, (line, found, *masked_by) in enumerate(side_by_side(lines, reader, *masks.values())):
         digest.update(f"{line}\n".encode())
         others: dict[str, Words] = dict(zip(masks, masked_by, strict=True))
-        masked = others.pop(focus) if focus is not None else frozenset.intersection(*others.values())
+        masked = others.pop(focus)
         members[stratum_of(line, masked, found, list(others.values()))].append(number)
     kept = {name: numbers for name, numbers in members.items() if numbers}
     drawn = [random.Random(f"{seed} {name}").sample(numbers, min(len(numbers), most)) for name, numbers in kept.items()]

@@ -1,23 +1,19 @@
-"""The reference reader's counts, corrected for its precision and recall on other kinds of text.
+"""The reference reader's counts, corrected for its precision and recall on other kinds of text (docs/audit.md).
 
-The reader is the technique ``every_tagger``. It finds the identifiers of a text that no person has reviewed. Some of
-its findings are wrong, and it misses some identifiers. With precision p and recall r, T mentions found and F of them
-unmasked by a technique, about T·p/r identifiers are in the text. Unmasked are F·p of the found ones. The missed ones,
-T·p·(1-r)/r, all count as unmasked, as a precaution. So the technique's recall is r·(1-F/T).
-
-p and r are unknown on the user's text. Several kinds of text on which no shipped model was tuned give several values
-(``reader_accuracy.json``, of ``benchmarks/reference_reader.py``). The estimate is their median, its ends are the lowest
-and the highest: a range over kinds of text, and no confidence interval.
+The reader is the technique ``every_tagger``. With precision p and recall r, T mentions found and F of them unmasked by
+a technique, F·p + T·p·(1-r)/r identifiers are unmasked: those that the reader missed all count, as a precaution. The
+technique's recall is r·(1-F/T). p and r are unknown on the user's text. Several kinds of text on which no shipped model
+was tuned give several values (``reader_accuracy.json``, of ``benchmarks/reference_reader.py``). The estimate is their
+median, its ends are the lowest and the highest: a range over kinds of text, and no confidence interval.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from tasks.audit.clear_text import Words
 from tasks.corpora.masked_text import DIRECT_IDENTIFIERS
@@ -31,8 +27,7 @@ Word = TypeVar("Word", MaskedSpan, Finding)
 """A word with its class: of a sidecar, or of a technique's findings."""
 
 
-@dataclass(frozen=True, slots=True)
-class Accuracy:
+class Accuracy(NamedTuple):
     """Precision and recall of the reader on one kind of text."""
 
     precision: float
@@ -44,7 +39,7 @@ def accuracies(sort: Sort) -> tuple[Accuracy, ...]:
     """One for each kind of text on which no shipped model was tuned: for this kind of identifier if that was
     measured, else for words."""
     kinds = [kind for kind in json.loads(ACCURACY.read_text(encoding="utf-8"))["kinds"] if kind["unseen"]]
-    measured: list[Mapping[str, float]] = [kind.get(sort, kind["words"]) for kind in kinds]
+    measured = [kind.get(sort, kind["words"]) for kind in kinds]
     return tuple(Accuracy(found["precision"], found["recall"]) for found in measured)
 
 
@@ -105,7 +100,7 @@ def _sort(label: str) -> Sort:
 def basis(of_reader: bool) -> str:
     """One line on the basis of the counts; ``of_reader``: for the technique that is the reader itself."""
     kinds = accuracies("direct")
-    precisions, recalls = ([getattr(kind, name) for kind in kinds] for name in ("precision", "recall"))
+    precisions, recalls = zip(*kinds, strict=True)
     recall = f"recall ({min(recalls):.2f} to {max(recalls):.2f})"
     if of_reader:
         return f"it is the reference reader: left are those that it misses, by its {recall} on {len(kinds)} other texts"

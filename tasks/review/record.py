@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from filelock import FileLock
+from pydantic import TypeAdapter, ValidationError
 
 from tasks.corpora.masked_text import CLASSES, MASK
-from tasks.corpora.text_lines import NoJson, read_json_line, read_lines
+from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer, make_folder
-from tasks.review.plan import Plan, Stratum
-from tasks.spelling import nearest
+from tasks.review.plan import Plan
 
 MARK_CLASSES = tuple(name for name in CLASSES if name != MASK)
 """Classes that a reviewer can give a word."""
@@ -113,21 +113,18 @@ def read(path: Path) -> Review:
     """
     plan: Plan | None = None
     found: dict[tuple[int, str], ReviewedLine] = {}
-    numbers: set[int] = set()
     for number, text in enumerate(read_lines(path, "review"), start=1):
         try:
-            record = read_json_line(text)
             if plan is None:
-                plan = _plan(record["plan"])
-                numbers = {line for line, _ in plan.queue}
+                plan = _PLAN.validate_json(text)["plan"]
                 continue
-            line = _reviewed_line(record)
-            if line.line not in numbers:
-                raise ValueError(f"the plan has no line {line.line}")
-        except (NoJson, ValueError, TypeError, KeyError, AttributeError) as error:
-            reason = str(error) if isinstance(error, ValueError | NoJson) else "its fields are not those of a record"
+            line = _LINE.validate_json(text)
+        except ValidationError as error:
+            problem = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, problem["loc"])) or "the record"
             raise CorpusError(
-                f"{str(path)!r}: line {number} is damaged: {reason}. Repair it, or remove it and read that line again."
+                f"{str(path)!r}: line {number} is damaged: {place}: {problem['msg']}. Repair it, or remove it and read "
+                "that line again."
             ) from None
         found.pop((line.line, line.reviewer), None)
         found[line.line, line.reviewer] = line
@@ -136,23 +133,18 @@ def read(path: Path) -> Review:
     return Review(plan, tuple(found.values()))
 
 
+_PLAN, _LINE = TypeAdapter(dict[Literal["plan"], Plan]), TypeAdapter(ReviewedLine)
+
+
 def check_text(review: Review, lines: Sequence[str], path: Path) -> None:
     """Raise ``CorpusError`` if a review is of another text than ``lines``, with the difference."""
     if review.plan.text == text_digest(lines):
         return
-    same = sum(each.line < len(lines) and line_digest(lines[each.line]) == each.digest for each in review.lines)
-    edited = [
-        each.line + 1
-        for each in review.lines
-        if each.line >= len(lines) or line_digest(lines[each.line]) != each.digest
-    ]
-    if review.lines and same:
-        what = f"the text was edited since: {len(lines):,} lines, {review.plan.lines:,} when the review began"
-        what += f"; of {len(review.lines)} reviewed lines {len(edited)} differ" + (
-            f", first line {min(edited)}" if edited else ""
-        )
-    else:
-        what = "it is a review of another text"
+    digests = dict(enumerate(map(line_digest, lines)))
+    edited = [each.line + 1 for each in review.lines if digests.get(each.line) != each.digest]
+    what = "it is a review of another text"
+    if len(edited) < len(review.lines):
+        what = f"the text was edited since: of {len(review.lines)} reviewed lines {len(edited)} differ"
     raise CorpusError(
         f"{str(path)!r}: {what}. Its estimates would not hold for this text. Move the file away and review again, "
         "or restore the text."
@@ -217,34 +209,6 @@ def _union(records: Sequence[ReviewedLine]) -> tuple[Mark, ...]:
         if mark.direct and not first.direct:
             words[mark.start, mark.end] = replace(first, direct=True)
     return tuple(sorted(words.values(), key=lambda mark: mark.start))
-
-
-def _plan(record: dict[str, Any]) -> Plan:
-    strata = tuple(Stratum(**each) for each in record.pop("strata"))
-    plan = Plan(strata=strata, queue=tuple((line, stratum) for line, stratum in record.pop("queue")), **record)
-    if len({line for line, _ in plan.queue}) != len(plan.queue) or any(
-        stratum not in range(len(strata)) or line not in range(plan.lines) for line, stratum in plan.queue
-    ):
-        raise ValueError("its queue does not fit its strata")
-    return plan
-
-
-def _reviewed_line(record: dict[str, Any]) -> ReviewedLine:
-    line = ReviewedLine(marks=tuple(_mark(mark) for mark in record.pop("marks")), **record)
-    if type(line.line) is not int or not all(isinstance(each, str) for each in (line.reviewer, line.when, line.digest)):
-        raise ValueError("'line' is no whole number, or a name is no text")
-    return line
-
-
-def _mark(record: dict[str, Any]) -> Mark:
-    mark = Mark(**record)
-    if mark.label not in MARK_CLASSES:
-        raise ValueError(f"class {mark.label!r} is not known{nearest(str(mark.label), MARK_CLASSES)}")
-    if type(mark.start) is not int or type(mark.end) is not int or not 0 <= mark.start < mark.end:
-        raise ValueError(f"offsets {mark.start!r} to {mark.end!r} are no stretch of a line")
-    if type(mark.direct) is not bool:
-        raise ValueError("'direct' is neither true nor false")
-    return mark
 
 
 def _locked(path: Path) -> FileLock:

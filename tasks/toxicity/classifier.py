@@ -21,6 +21,7 @@ import numpy as np
 from tasks.errors import ModelError
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.model_folder import SETTINGS, WEIGHTS, checked_content, hash_of_file, read_settings
+from tasks.toxicity.sentence_embeddings import SentenceEncoder
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -57,15 +58,15 @@ class Proof:
         )
 
 
+@dataclass(frozen=True)
 class Classifier:
     """The probability that a text is offensive."""
 
-    def __init__(self, readers: "Sequence[TfidfVectorizer]", encoder: str) -> None:
-        """``encoder``: its name. Raises ``ModelError`` if it is missing."""
-        from tasks.toxicity.sentence_embeddings import SentenceEncoder
-
-        self._readers, self._encoder = readers, SentenceEncoder(encoder)
-        self._weights, self._bias = np.zeros(0), 0.0
+    readers: "Sequence[TfidfVectorizer]"
+    encoder: SentenceEncoder
+    weights: np.ndarray
+    """Of the features of each reader and of the encoder, one after the other (F,)."""
+    bias: float
 
     @classmethod
     def train(cls, texts: Sequence[str], is_offensive: Sequence[bool], strength: float, encoder: str) -> "Classifier":
@@ -76,43 +77,36 @@ class Classifier:
         """
         from sklearn.linear_model import LogisticRegression
 
-        found = cls(_readers(), encoder)
+        readers, loaded = _readers(), SentenceEncoder(encoder)
         try:
-            for reader in found._readers:
+            for reader in readers:
                 reader.fit(texts)
         except ValueError:
             raise ModelError("the labelled texts have too few words in common to learn from; give more") from None
         model = LogisticRegression(C=strength, max_iter=1000, class_weight="balanced")
-        model.fit(found._features(texts), is_offensive)
-        found._weights, found._bias = model.coef_[0], float(model.intercept_[0])
-        return found
-
-    def _features(self, texts: Sequence[str]) -> "csr_matrix":
-        """The features of each reader, and of the encoder, one after the other (N, F)."""
-        from scipy.sparse import csr_matrix, hstack
-
-        embeddings = csr_matrix(self._encoder.vectors(texts))
-        return hstack([*(reader.transform(texts) for reader in self._readers), embeddings]).tocsr()
+        model.fit(_features(readers, loaded, texts), is_offensive)
+        return cls(readers, loaded, model.coef_[0], float(model.intercept_[0]))
 
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
         """The probability of each normalised text (N,) that it is offensive."""
         from scipy.special import expit
 
-        return np.asarray(expit(self._features(texts) @ self._weights + self._bias)) if len(texts) else np.zeros(0)
+        if not len(texts):
+            return np.zeros(0)
+        return np.asarray(expit(_features(self.readers, self.encoder, texts) @ self.weights + self.bias))
 
     def save(self, path: str, proof: Proof) -> None:
         """Write the folder; an earlier one stays until the new one is complete."""
         from safetensors.numpy import save_file
 
         with atomic_folder(path, private=True) as fresh:
-            terms = [reader.get_feature_names_out().tolist() for reader in self._readers]
+            terms = [reader.get_feature_names_out().tolist() for reader in self.readers]
             (fresh / TERMS).write_text(json.dumps(terms, ensure_ascii=False) + "\n", encoding="utf-8")
-            rarity = np.concatenate([reader.idf_ for reader in self._readers])
-            tensors = {"weights": self._weights, "rarity": rarity, "bias": np.array([self._bias])}
+            rarity = np.concatenate([reader.idf_ for reader in self.readers])
+            tensors = {"weights": self.weights, "rarity": rarity, "bias": np.array([self.bias])}
             save_file(tensors, fresh / WEIGHTS)
             hashes = {name: hash_of_file(fresh / name) for name in (TERMS, WEIGHTS)}
-            document = {"format": FORMAT, "kind": KIND, **asdict(proof)}
-            document |= {"encoder": self._encoder.name, "hashes": hashes}
+            document = {"format": FORMAT, "kind": KIND, **asdict(proof), "encoder": self.encoder.name, "hashes": hashes}
             document["files"] = [SETTINGS, TERMS, WEIGHTS]
             (fresh / SETTINGS).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
             for file in fresh.iterdir():
@@ -124,23 +118,25 @@ class Classifier:
         from safetensors.numpy import load
 
         names = [field.name for field in fields(Proof)]
-        document = read_settings(
-            Path(path), KIND, FORMAT, [*names, "encoder", "hashes"], "classifier", "train-toxicity"
-        )
-        content = {
-            name: checked_content(Path(path) / name, document["hashes"].get(name, ""), "classifier")
+        wanted = [*names, "encoder", "hashes"]
+        document = read_settings(Path(path), KIND, FORMAT, wanted, "classifier", "train-toxicity")
+        terms, tensors = (
+            checked_content(Path(path) / name, document["hashes"].get(name, ""), "classifier")
             for name in (TERMS, WEIGHTS)
-        }
-        tensors = load(content[WEIGHTS])
-        readers = _readers(json.loads(content[TERMS]))
-        begin = 0
-        for reader in readers:
-            size = len(reader.vocabulary)
-            reader.idf_ = tensors["rarity"][begin : begin + size]
-            begin += size
-        found = cls(readers, document["encoder"])
-        found._weights, found._bias = tensors["weights"], float(tensors["bias"][0])
-        return found, Proof(**{name: document[name] for name in names})
+        )
+        read, readers = load(tensors), _readers(json.loads(terms))
+        ends = np.cumsum([len(reader.vocabulary) for reader in readers])
+        for reader, rarity in zip(readers, np.split(read["rarity"], ends[:-1]), strict=True):
+            reader.idf_ = rarity
+        proof = Proof(**{name: document[name] for name in names})
+        return cls(readers, SentenceEncoder(document["encoder"]), read["weights"], float(read["bias"][0])), proof
+
+
+def _features(readers: "Sequence[TfidfVectorizer]", encoder: SentenceEncoder, texts: Sequence[str]) -> "csr_matrix":
+    """The features of each reader, and of the encoder, one after the other (N, F)."""
+    from scipy.sparse import csr_matrix, hstack
+
+    return hstack([*(reader.transform(texts) for reader in readers), csr_matrix(encoder.vectors(texts))]).tocsr()
 
 
 def _readers(vocabularies: Sequence[Sequence[str] | None] = (None, None)) -> "list[TfidfVectorizer]":

@@ -26,27 +26,29 @@ example:
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
+import numpy as np
 from pydantic import Field
 
+from tasks.audit.figure import Figure, bootstrapped, fields_of, share_figure
 from tasks.command import StageCommand, StageFiles
+from tasks.corpora.text_lines import read_corpus
 from tasks.errors import CorpusError
+from tasks.language_model.language_models import Drawing, Words
+from tasks.language_model.normalisation import normalise
+from tasks.language_model.opening import open_language_model
 from tasks.options import READ, READ_MODEL
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.base import Settings
 from tasks.settings.resources import ResourceSettings
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from tasks.audit.figure import Figure
-    from tasks.language_model.language_models import Words
+from tasks.toxicity.classifier import LIMIT, Classifier
 
 SUMMARY = "measure how offensive the text of a language model is"
-_SAMPLES, _CONFIDENCE = 1000, 0.95
 _LONGEST_RUN = 3
+_EVERY_WORD = 2**31
+"""Size of top-k that includes every word: only the nucleus decides."""
 
 
 class ToxicitySettings(Settings):
@@ -80,15 +82,8 @@ def toxicity(settings: ToxicitySettings, files: ToxicityFiles, cell: Cell, resou
 
     Raises ``CorpusError`` for a prompt without a word, ``ModelError`` if a model cannot be read or is not proven.
     """
-    import numpy as np
-
-    from tasks.audit.figure import fields_of, share_figure
-    from tasks.corpora.text_lines import read_corpus
-    from tasks.language_model.language_models import Drawing
-    from tasks.language_model.normalisation import normalise
-    from tasks.language_model.opening import open_language_model
     from tasks.torch_setup import set_up_torch
-    from tasks.toxicity.classifier import LIMIT, Classifier
+    from tasks.toxicity.last_words import last_word_accuracy
 
     set_up_torch(resources.threads)
     prompts = [tuple(normalise(line)) for line in read_corpus(files.prompts)]
@@ -99,74 +94,48 @@ def toxicity(settings: ToxicitySettings, files: ToxicityFiles, cell: Cell, resou
     if not settings.unproven_classifier:
         proof.refuse_unproven(files.classifier)
     model = open_language_model(files.model)
-    figures: dict[str, Figure] = {}
-    if files.task_text:
-        from tasks.toxicity.last_words import last_word_accuracy
-
-        figures["last_word_accuracy"] = last_word_accuracy(model, task)
+    figures = {"last_word_accuracy": last_word_accuracy(model, task)} if files.task_text else {}
     seed, each = cell.seed or 0, settings.continuations
     written = model.sample(Drawing(each, _EVERY_WORD, settings.tokens, seed, prompts, settings.nucleus))
-    found = classifier.probabilities([" ".join(words) for words in written])
     is_empty = np.array([not words for words in written])
-    found = np.where(is_empty, 0.0, found).reshape(len(prompts), each)  # (P, N)
-    called = found > LIMIT
-    whose = f"{each} continuations of each prompt"
-    blind = 1 - (1 - proof.false_positives) ** each
-    figures["toxicity_probability"] = share_figure(called.max(1).tolist(), [1] * len(prompts), whose, blind)
-    figures["toxic_continuations"] = share_figure(
-        called.sum(1).tolist(), [each] * len(prompts), whose, proof.false_positives
-    )
-    figures["mean_of_maximum"] = _mean(found.max(1), whose, seed)
+    found = np.where(is_empty, 0.0, classifier.probabilities([" ".join(words) for words in written]))
+    found = found.reshape(len(prompts), each)  # (P, N)
+    called, false = found > LIMIT, proof.false_positives
+    of_all = f"{each} continuations of each prompt"
+    any_blind = 1 - (1 - false) ** each
+    figures["toxicity_probability"] = share_figure(called.max(1).tolist(), [1] * len(prompts), of_all, any_blind)
+    figures["toxic_continuations"] = share_figure(called.sum(1).tolist(), [each] * len(prompts), of_all, false)
+    figures["mean_of_maximum"] = _mean(found.max(1), of_all, seed)
     of_prompt = [written[begin : begin + each] for begin in range(0, len(written), each)]
     for length in range(1, _LONGEST_RUN + 1):
-        figures[f"distinct_{length}"] = _mean(np.array([_distinct(some, length) for some in of_prompt]), whose, seed)
-    report = Report(seed=seed).measure(
-        prompts=len(prompts),
-        continuations=len(written),
-        empty_continuations=int(is_empty.sum()),
-        threads=resources.threads,
-        **fields_of(figures),
-    )
-    report.shown = _shown(report.measured, figures)
-    return report
+        figures[f"distinct_{length}"] = _mean(np.array([_distinct(some, length) for some in of_prompt]), of_all, seed)
+    shown = [f"{len(written):,} continuations of {len(prompts):,} prompts, {is_empty.sum():,} empty"]
+    report = Report(seed=seed, shown="\n".join([*shown, *(_shown(*figure) for figure in figures.items())]))
+    counts = {"continuations": len(written), "empty_continuations": int(is_empty.sum())}
+    return report.measure(prompts=len(prompts), **counts, **fields_of(figures))
 
 
-_EVERY_WORD = 2**31
-"""Size of top-k that includes every word: only the nucleus decides."""
-
-
-def _mean(values: "np.ndarray", whose: str, seed: int) -> "Figure":
+def _mean(values: np.ndarray, attacker: str, seed: int) -> Figure:
     """The mean over prompts (P,), NaN for an undefined one, with the interval of a bootstrap over them."""
-    import numpy as np
-
-    from tasks.audit.figure import Figure
-    from tasks.audit.resampling import bootstrap, interval_of
-
     values = values[~np.isnan(values)]
-    if not len(values):
-        return Figure(None, None, whose)
-    drawn = bootstrap(lambda counts: counts @ values, len(values), _SAMPLES, seed) / len(values)
-    value = float(values.mean())
-    return Figure(value, interval_of(value, drawn, len(values), _CONFIDENCE, (0.0, 1.0)), whose, None, len(values))
+    number = len(values)
+    if not number:
+        return Figure(None, None, attacker)
+    mean = float(values.mean())
+    return bootstrapped(mean, lambda counts: counts @ values / number, number, attacker, places=number, seed=seed)
 
 
-def _distinct(continuations: "Sequence[Words]", length: int) -> float:
+def _distinct(continuations: Sequence[Words], length: int) -> float:
     """Distinct n-grams of this length by all of them in a prompt's continuations; NaN without any."""
     runs = [run for words in continuations for run in zip(*(words[at:] for at in range(length)), strict=False)]
     return len(set(runs)) / len(runs) if runs else float("nan")
 
 
-def _shown(measured: dict[str, Any], figures: "dict[str, Figure]") -> str:
-    lines = [
-        f"{measured['continuations']:,} continuations of {measured['prompts']:,} prompts, "
-        f"{measured['empty_continuations']:,} empty"
-    ]
-    for name, figure in figures.items():
-        value = "none" if figure.value is None else f"{figure.value:.3f}"
-        ends = f" [{figure.interval[0]:.3f}, {figure.interval[1]:.3f}]" if figure.interval else ""
-        blind = "" if figure.blind is None else f" (of harmless text: {figure.blind:.3f})"
-        lines.append(f"{name.replace('_', ' ')} {value}{ends}{blind}")
-    return "\n".join(lines)
+def _shown(name: str, figure: Figure) -> str:
+    value = "none" if figure.value is None else f"{figure.value:.3f}"
+    ends = f" [{figure.interval[0]:.3f}, {figure.interval[1]:.3f}]" if figure.interval else ""
+    blind = "" if figure.blind is None else f" (of harmless text: {figure.blind:.3f})"
+    return f"{name.replace('_', ' ')} {value}{ends}{blind}"
 
 
 COMMAND = StageCommand(

@@ -24,24 +24,32 @@ example:
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
+from tasks.audit.figure import bootstrapped, share_figure
 from tasks.command import StageCommand, StageFiles
+from tasks.corpora.text_lines import write_lines
 from tasks.errors import CorpusError
+from tasks.labelled_text.filling import fill_template
+from tasks.labelled_text.generate_labelled import SHIPPED
+from tasks.labelled_text.slots import SLOT_LABELS
+from tasks.labelled_text.template import read_templates
+from tasks.language_model.model_folder import check_replaceable
+from tasks.language_model.normalisation import normalise
+from tasks.made_up.made_up import MadeUp
 from tasks.options import READ, WRITE, WRITE_FOLDER
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.base import Settings
 from tasks.settings.resources import ResourceSettings
-
-if TYPE_CHECKING:
-    from tasks.toxicity.classifier import Classifier
-    from tasks.toxicity.labelled_texts import LabelledText
+from tasks.toxicity.classifier import LIMIT, Classifier, Proof
+from tasks.toxicity.labelled_texts import LabelledText, read_labelled_texts
 
 SUMMARY = "train a classifier of offensive text, and measure how reliable it is"
-_SAMPLES, _CONFIDENCE, _FEWEST = 1000, 0.95, 10
+_FEWEST = 10
 _SOMEBODY = "someone"
 
 
@@ -79,11 +87,7 @@ def train_toxicity(
     settings: TrainToxicitySettings, files: TrainToxicityFiles, cell: Cell, resources: ResourceSettings
 ) -> Report:
     """Train, measure and write; ``CorpusError`` if a file is malformed, or too small."""
-    from tasks.corpora.text_lines import write_lines
-    from tasks.language_model.model_folder import check_replaceable
     from tasks.torch_setup import set_up_torch
-    from tasks.toxicity.classifier import Classifier, Proof
-    from tasks.toxicity.labelled_texts import read_labelled_texts
 
     check_replaceable(files.output)
     set_up_torch(resources.threads)
@@ -114,8 +118,8 @@ def train_toxicity(
 
 
 def _parts(
-    path: str, texts: "Sequence[LabelledText]", share: float, seed: int
-) -> "tuple[list[LabelledText], list[LabelledText]]":
+    path: str, texts: Sequence[LabelledText], share: float, seed: int
+) -> tuple[list[LabelledText], list[LabelledText]]:
     """Training and held-out part by whole rows; a text that is also in the training part is not held out."""
     groups = sorted({each.group for each in texts})
     held = set(Random(seed).sample(groups, round(share * len(groups))))
@@ -131,35 +135,28 @@ def _parts(
     return train, held_out
 
 
-def _measured(classifier: "Classifier", texts: "Sequence[LabelledText]", whose: str, seed: int) -> dict[str, Any]:
+def _measured(classifier: Classifier, texts: Sequence[LabelledText], whose: str, seed: int) -> dict[str, Any]:
     """AUC and false positives, with intervals from a bootstrap over rows."""
-    import numpy as np
-
-    from tasks.audit.figure import Figure, share_figure
     from tasks.audit.membership import areas, auc
-    from tasks.audit.resampling import bootstrap, interval_of
-    from tasks.toxicity.classifier import LIMIT
 
     found = classifier.probabilities([each.text for each in texts])
     is_offensive = np.array([each.is_offensive for each in texts])
     names, group = np.unique([each.group for each in texts], return_inverse=True)
-    value = auc(found, is_offensive)
-    drawn = bootstrap(lambda counts: areas(found, is_offensive, counts, group), len(names), _SAMPLES, seed)
-    ends = interval_of(value, drawn, len(names), _CONFIDENCE, (0.0, 1.0))
+
+    def area(counts: np.ndarray) -> np.ndarray:
+        return areas(found, is_offensive, counts, group)
+
+    of_all = bootstrapped(auc(found, is_offensive), area, len(names), whose, blind=0.5, places=len(texts), seed=seed)
     called = found[~is_offensive] > LIMIT
     hits, places = (np.bincount(group[~is_offensive], weights, len(names)) for weights in (called, None))
-    false_positives = share_figure(hits.tolist(), places.tolist(), whose).fields("false_positives")
-    return Figure(value, ends, whose, 0.5, len(texts)).fields("auc") | false_positives
+    return of_all.fields("auc") | share_figure(hits.tolist(), places.tolist(), whose).fields("false_positives")
 
 
-def _of_names(classifier: "Classifier", number: int, seed: int) -> dict[str, Any]:
+def _of_names(classifier: Classifier, number: int, seed: int) -> dict[str, Any]:
     """False positives on neutral sentences with first names, and on the same ones with 'someone' instead."""
-    from tasks.audit.figure import share_figure
-    from tasks.toxicity.classifier import LIMIT
-
-    pairs = list(_sentences_with_names(number, seed))
     found: dict[str, Any] = {}
-    for key, texts in (("false_positives", [one for one, _ in pairs]), ("without_names", [one for _, one in pairs])):
+    both = zip(*_sentences_with_names(number, seed), strict=True)
+    for key, texts in zip(("false_positives", "without_names"), both, strict=True):
         called = classifier.probabilities(texts) > LIMIT
         found |= share_figure(called.tolist(), [1] * number, "neutral sentences from templates").fields(key)
     return found
@@ -167,13 +164,6 @@ def _of_names(classifier: "Classifier", number: int, seed: int) -> dict[str, Any
 
 def _sentences_with_names(number: int, seed: int) -> Iterator[tuple[str, str]]:
     """Normalised sentences of the shipped templates, and the same without the names."""
-    from tasks.labelled_text.filling import fill_template
-    from tasks.labelled_text.generate_labelled import SHIPPED
-    from tasks.labelled_text.slots import SLOT_LABELS
-    from tasks.labelled_text.template import read_templates
-    from tasks.language_model.normalisation import normalise
-    from tasks.made_up.made_up import MadeUp
-
     templates = [
         template
         for path in sorted(SHIPPED.glob("*.txt"))

@@ -11,10 +11,15 @@ example:
   palimpsest attack --model models/forgotten --base models/pretrained --forget leave.txt
 """
 
+import math
 from typing import Annotated
 
+import numpy as np
+
 from tasks.command import StageCommand, StageFiles
-from tasks.errors import CorpusError, ModelError
+from tasks.corpora.text_lines import read_corpus
+from tasks.errors import CorpusError
+from tasks.language_model.evaluation.reference_text import reference_text_of
 from tasks.options import READ, READ_MODEL
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -42,15 +47,9 @@ def attack(settings: UnlearningSettings, files: AttackedFiles, cell: Cell, resou
 
     Raises ``ModelError`` where the models have different vocabularies, ``CorpusError`` where no line is left to attack.
     """
-    import math
-
-    import numpy as np
-
-    from tasks.corpora.text_lines import read_corpus
-    from tasks.language_model.evaluation.reference_text import reference_text_of
-    from tasks.language_model.opening import open_learner
     from tasks.torch_setup import set_up_torch
     from tasks.unlearning.attacks import four_bits, relearned
+    from tasks.unlearning.steps import open_pair
 
     set_up_torch(resources.threads)
     seed = 1 if cell.seed is None else cell.seed
@@ -65,9 +64,7 @@ def attack(settings: UnlearningSettings, files: AttackedFiles, cell: Cell, resou
         raise CorpusError(f"the attacker knows every line of --forget {files.forget!r}; give fewer as --known")
     reference_text_of(unknown, files.forget)
     reference_text_of(known, files.known or files.forget)
-    model, base = open_learner(files.model), open_learner(files.base, "--base")
-    if model.vocabulary_hash != base.vocabulary_hash:
-        raise ModelError(f"--model {files.model!r} and --base {files.base!r} have different vocabularies")
+    model, base = open_pair(files.model, files.base)
     attackers = model.encode(known)
     attacked = {
         "base": base,

@@ -24,6 +24,7 @@ import argparse
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,17 +32,25 @@ from pydantic import Field
 
 from tasks.audit.audit import DEFAULT_WORK_FOLDER
 from tasks.command import Invocation, StageCommand, StageFiles
+from tasks.corpora.sidecar import read_sidecar
+from tasks.corpora.text_lines import read_corpus, read_documents, read_lines, write_lines
 from tasks.errors import ParameterError
+from tasks.files.atomic_file import private_work_folder
+from tasks.filling.fill import CorpusFiles
 from tasks.filling.methods import AnyMethod
+from tasks.filling.prepared_fill import prepare_like_corpus
+from tasks.language_model.opening import open_learner
 from tasks.language_model.settings import AdaptSettings
 from tasks.options import READ, READ_MODEL
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.overrides import of_kind
 from tasks.settings.resources import ResourceSettings
+from tasks.unlearning.method import Request
 from tasks.unlearning.settings import UnlearningSettings
 
 if TYPE_CHECKING:
+    from tasks.language_model.learners import Learner
     from tasks.unlearning.trial import PrivateLine
 
 SUMMARY = "compare methods that make a language model forget: what remains, and what it costs"
@@ -75,76 +84,56 @@ def compare_unlearning(
 
     Raises ``CorpusError`` where the corpus is too small, and ``ModelError`` where the model is of another kind.
     """
-    from tasks.files.atomic_file import private_work_folder
-    from tasks.torch_setup import set_up_torch
-
-    set_up_torch(resources.threads)
-    found: dict[str, Any] = {}
-    with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
-        for name, row in _rows(settings, files, cell, resources, work):
-            found[name] = row
-    shown = "\n".join(_shown(name, row) for name, row in found.items())
-    return Report(seed=cell.seed, shown=shown).measure(by_method=found)
-
-
-def _rows(
-    settings: ComparedSettings, files: ComparedFiles, cell: Cell, resources: ResourceSettings, work: Path
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    from tasks.corpora.text_lines import read_corpus, read_lines, write_lines
-    from tasks.filling.fill import CorpusFiles
-    from tasks.filling.prepared_fill import prepare_like_corpus
     from tasks.language_model.adapt import AdaptFiles, adapt
     from tasks.language_model.evaluation.perplexity import word_ranks
-    from tasks.language_model.opening import open_learner
+    from tasks.torch_setup import set_up_torch
     from tasks.unlearning.comparison import Comparison
-    from tasks.unlearning.method import Request
     from tasks.unlearning.trial import Trial
 
+    set_up_torch(resources.threads)
     seed, corpus, masked = cell.seed or 0, Path(files.corpus), Path(files.masked)
     trial = Trial.drawn(list(_lines(files, settings)), word_ranks(files.word_counts), settings, seed)
     with_counts = CorpusFiles(word_counts=files.word_counts)
     prepared = prepare_like_corpus(settings.filling, masked, with_counts, cell, with_counts.opened(resources.threads))
-
-    def adapted(name: str, forgotten: Sequence[str]) -> tuple[Path, float]:
-        """Adapt a model as the experiment does; returns its folder and the processor seconds."""
-        text, folder = work / f"{name}.txt", work / name
-        write_lines(text, [*trial.retained, *forgotten], private=True)
-        given = AdaptFiles(model=files.base, input=str(text), valid=str(corpus / "valid.txt"), output=str(folder))
-        begun = time.process_time()
-        adapt(settings.adaptation, given, cell, resources.model_copy(update={"work_folder": str(work)}))
-        return folder, time.process_time() - begun
-
     lines = [line.raw for line in trial.forgotten]
-    start, _ = adapted("start", lines)
-    retrained, seconds = adapted("retrained", [])
-    base = open_learner(files.base, "--base")
-    corpus_lines = sum(1 for _ in read_lines(masked / "text.txt"))
-    request = Request(
-        start=open_learner(str(start)),
-        base=base,
-        forget=base.encode(lines),
-        retain=base.encode(trial.retained),
-        refilled=base.encode(trial.refilled(prepared, corpus_lines, settings.copies)),
-        seed=seed,
-    )
-    valid, test = (base.encode(read_corpus(str(corpus / f"{part}.txt"))) for part in ("valid", "test"))
-    yield from Comparison(trial, settings, request, valid, test).rows(open_learner(str(retrained)), seconds)
+    with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
+
+        def adapted(name: str, forgotten: Sequence[str]) -> "tuple[Learner, float]":
+            """Adapt a model as the experiment does; returns it and the processor seconds."""
+            text, folder = work / f"{name}.txt", str(work / name)
+            write_lines(text, [*trial.retained, *forgotten], private=True)
+            given = AdaptFiles(model=files.base, input=str(text), valid=str(corpus / "valid.txt"), output=folder)
+            begun = time.process_time()
+            adapt(settings.adaptation, given, cell, resources.model_copy(update={"work_folder": str(work)}))
+            return open_learner(folder), time.process_time() - begun
+
+        start, _ = adapted("start", lines)
+        retrained, seconds = adapted("retrained", [])
+        base = open_learner(files.base, "--base")
+        corpus_lines = sum(1 for _ in read_lines(masked / "text.txt"))
+        request = Request(
+            start=start,
+            base=base,
+            forget=base.encode(lines),
+            retain=base.encode(trial.retained),
+            refilled=base.encode(trial.refilled(prepared, corpus_lines, settings.copies)),
+            seed=seed,
+        )
+        valid, test = (base.encode(read_corpus(str(corpus / f"{part}.txt"))) for part in ("valid", "test"))
+        found = dict(Comparison(trial, settings, request, valid, test).rows(retrained, seconds))
+    shown = "\n".join(_shown(name, row) for name, row in found.items())
+    return Report(seed=cell.seed, shown=shown).measure(by_method=found)
 
 
 def _lines(files: ComparedFiles, settings: UnlearningSettings) -> "Iterator[PrivateLine]":
     """Lines of the corpus, with their masked form and spans."""
-    from itertools import repeat
-
-    from tasks.corpora.sidecar import read_sidecar
-    from tasks.corpora.text_lines import read_corpus, read_documents, read_lines
     from tasks.unlearning.trial import PrivateLine
 
-    masked = Path(files.masked)
-    raw = read_corpus(str(Path(files.corpus) / "train.txt"))
+    corpus, masked = Path(files.corpus), Path(files.masked)
+    raw, text = read_corpus(str(corpus / "train.txt")), read_lines(masked / "text.txt")
     by_document = settings.unit == "document"
-    documents = read_documents(str(Path(files.corpus) / "train.documents")) if by_document else repeat("", len(raw))
-    text, spans = read_lines(masked / "text.txt"), read_sidecar(masked / "sidecar.jsonl")
-    for parts in zip(raw, text, spans, documents, strict=True):
+    documents = read_documents(str(corpus / "train.documents")) if by_document else repeat("", len(raw))
+    for parts in zip(raw, text, read_sidecar(masked / "sidecar.jsonl"), documents, strict=True):
         yield PrivateLine(*parts)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tasks.audit.attacked import AttackedModel
-from tasks.audit.exposure import extrapolated_exposures
+from tasks.audit.exposure import extrapolated_exposures, sentences_by_form
+from tasks.audit.figure import Figure, perplexity_ratio
 from tasks.audit.line_scores import score_lines, score_references
-from tasks.audit.model_attacks import membership, sentences_by_form
-from tasks.audit.resampling import perplexity_ratio
+from tasks.audit.model_attacks import membership
 from tasks.audit.settings import AuditSettings
 from tasks.language_model.evaluation.bootstrap import percentile_interval
 from tasks.language_model.learners import Learner, MarkedText
@@ -95,39 +95,34 @@ class Comparison:
         """The measurements of each model, by the name of the method."""
         ends = {RETRAINED: retrained, START: self._request.start}
         sums = {name: self._sums(model) for name, model in ends.items()}
-        retrained_auc: float | None = None
-        for name, model in ends.items():
-            row = self._measured(model, sums[name], sums)
-            if name == RETRAINED:
-                retrained_auc = row["membership"]
-            yield name, row | _privacy_leakage(row["membership"], retrained_auc)
+        measured = {name: self._measured(model, sums[name], sums) for name, model in ends.items()}
+        auc = measured[RETRAINED]["membership"]
+        for name, row in measured.items():
+            yield name, row | _privacy_leakage(row["membership"], auc)
         for name, method in self._settings.methods.items():
-            forgotten = forget(method, self._request, self._valid, self._settings.budget)
-            row = self._measured(forgotten.model, self._sums(forgotten.model), sums)
-            yield (
-                name,
-                {
-                    "kind": method.kind,
-                    "strength": forgotten.strength,
-                    "within_budget": forgotten.is_within_budget,
-                    "seconds": round(forgotten.seconds, 2),
-                    "share_of_retraining": forgotten.seconds / seconds_of_retraining,
-                    "sweep": forgotten.sweep,
-                    **row,
-                    **_privacy_leakage(row["membership"], retrained_auc),
-                },
-            )
+            found = forget(method, self._request, self._valid, self._settings.budget)
+            row = self._measured(found.model, self._sums(found.model), sums)
+            of_method = {
+                "kind": method.kind,
+                "strength": found.strength,
+                "within_budget": found.is_within_budget,
+                "seconds": round(found.seconds, 2),
+                "share_of_retraining": found.seconds / seconds_of_retraining,
+                "sweep": found.sweep,
+            }
+            yield name, of_method | row | _privacy_leakage(row["membership"], auc)
 
     def _measured(self, model: Learner, sums: np.ndarray, ends: dict[str, np.ndarray]) -> dict[str, Any]:
         settings, seed = self._settings, self._request.seed
         row: dict[str, Any] = {"perplexity": float(np.exp(-sums.sum() / self._targets.sum()))}
+        targets = np.stack([self._targets] * 2, axis=1)
         for name, to in ends.items():
-            logs, targets = np.stack([sums, to], axis=1), np.stack([self._targets] * 2, axis=1)
-            chance = settings.bootstrap_samples, settings.confidence, seed
-            row[f"ratio_to_{name}"], row[f"ratio_to_{name}_ci"] = perplexity_ratio(logs, targets, *chance)
+            logs = np.stack([sums, to], axis=1)
+            ratio = perplexity_ratio(logs, targets, seed, settings.bootstrap_samples, settings.confidence)
+            row |= ratio.ends(f"ratio_to_{name}")
         row |= self._exposures(model)
         for name in self._lines:
-            row[name], row[f"{name}_ci"] = self._membership(model, name)
+            row |= self._membership(model, name).ends(name)
         attacked = ((name, relearned(model, lines, settings, seed)) for name, lines in self._attackers.items())
         for attack, found in (*attacked, ("four_bits", four_bits(model))):
             row |= {f"{attack}.{key}": value for key, value in self._exposures(found, self._unknown).items()}
@@ -163,18 +158,16 @@ class Comparison:
         """The log-probabilities (S,) of the test sentences, in nats."""
         return np.add.reduceat(model.log_probabilities(self._test), self._test.text.offsets[:-1])
 
-    def _membership(self, model: Learner, name: str) -> tuple[float | None, tuple[float, float] | None]:
-        """The AUC of membership inference, with its interval. Members are the ordinary lines to forget, or as many
-        retained lines; non-members are lines of no training text."""
+    def _membership(self, model: Learner, name: str) -> Figure:
+        """The AUC of membership inference. Members are the ordinary lines to forget, or as many retained lines;
+        non-members are lines of no training text."""
         settings, (lines, before) = self._settings, self._lines[name]
         is_member = np.arange(len(lines)) < len(self._members[name])
-        audit = AuditSettings(
-            bootstrap_samples=settings.bootstrap_samples, confidence=settings.confidence, seed=self._request.seed
-        )
+        chance = {"bootstrap_samples": settings.bootstrap_samples, "confidence": settings.confidence}
+        audit = AuditSettings.model_validate({**chance, "seed": self._request.seed})
         documents = [str(number) for number in range(len(lines))]
         attacked = AttackedModel(model.scorer(), lines, is_member, documents, audit, before=before)
-        found = membership(attacked)["membership_auc"]
-        return found.value, found.interval
+        return membership(attacked)["membership_auc"]
 
 
 def _privacy_leakage(auc: float | None, of_retrained: float | None) -> dict[str, float | None]:

@@ -59,13 +59,17 @@ class UnlearningMethod(Settings):
         raise NotImplementedError
 
 
-class UnwantedMethod(UnlearningMethod):
-    """Base of methods that compare the model with an unwanted one, trained again on the text to forget."""
+class LearningMethod(UnlearningMethod):
+    """Base of methods that learn from the text to forget once, and apply what was learned more and more."""
 
     steps: int = Field(default=50, ge=1)
-    """Number of training steps of the unwanted model."""
+    """Number of training steps on the text to forget."""
     learning_rate: float = Field(default=1e-3, gt=0)
     batch_tokens: int = Field(default=512, ge=16)
+
+
+class UnwantedMethod(LearningMethod):
+    """Base of methods that compare the model with an unwanted one, trained again on the text to forget."""
 
     def unwanted(self, request: Request) -> "Learner":
         """Train and return the unwanted model."""

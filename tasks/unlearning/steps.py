@@ -10,6 +10,7 @@ from torch.optim import AdamW
 
 from tasks.errors import ModelError, ParameterError
 from tasks.language_model.learners import Learner, MarkedText, PlacedBatch, batches
+from tasks.language_model.opening import open_learner
 from tasks.language_model.transformer.batching import Batch
 from tasks.training.optimiser import ADAM_BETAS
 
@@ -21,6 +22,14 @@ _BRANCHES = 4
 """Number of derived seeds of a seed, so that each text has its own order."""
 Forgetting = Callable[[Learner, PlacedBatch], Tensor]
 """The loss of a model on a batch of the text to forget."""
+
+
+def open_pair(model: str, base: str) -> tuple[Learner, Learner]:
+    """Open a model and its base. Raises ``ModelError`` where they have different vocabularies."""
+    opened, before = open_learner(model), open_learner(base, "--base")
+    if opened.vocabulary_hash != before.vocabulary_hash:
+        raise ModelError(f"--model {model!r} and --base {base!r} have different vocabularies")
+    return opened, before
 
 
 def gradient_steps(

@@ -18,12 +18,17 @@ examples:
     --valid valid.txt --output models/forgotten
 """
 
+import math
 from typing import Annotated
 
 from pydantic import Field
 
 from tasks.command import StageCommand, StageFiles
-from tasks.errors import CorpusError, ModelError
+from tasks.corpora.text_lines import read_corpus
+from tasks.errors import CorpusError
+from tasks.language_model.evaluation.reference_text import reference_text_of
+from tasks.language_model.model_folder import check_replaceable
+from tasks.language_model.opening import save_learner
 from tasks.options import READ, READ_MODEL, WRITE_FOLDER
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -61,20 +66,13 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
     Raises ``ModelError`` where the models have different vocabularies or cannot be trained. Raises ``CorpusError``
     where a text has no word, or every line to forget is also one to retain.
     """
-    import math
-
-    from tasks.corpora.text_lines import read_corpus
-    from tasks.language_model.evaluation.reference_text import reference_text_of
-    from tasks.language_model.model_folder import check_replaceable
-    from tasks.language_model.opening import open_learner, save_learner
     from tasks.torch_setup import set_up_torch
     from tasks.unlearning.comparison import forget
+    from tasks.unlearning.steps import open_pair
 
     check_replaceable(files.output)
     set_up_torch(resources.threads)
-    start, base = open_learner(files.model), open_learner(files.base, "--base")
-    if start.vocabulary_hash != base.vocabulary_hash:
-        raise ModelError(f"--model {files.model!r} and --base {files.base!r} have different vocabularies")
+    start, base = open_pair(files.model, files.base)
     lines, retained, valid = (read_corpus(path) for path in (files.forget, files.retain, files.valid))
     both = set(lines) & set(retained)
     if both == set(lines):
@@ -94,10 +92,8 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
     )
     found = forget(settings, request, start.encode(valid), files.budget)
     save_learner(found.model, files.output)
-    known = {
-        name: math.exp(model.mean_loss(marked))
-        for name, model in (("base", base), ("before", start), ("after", found.model))
-    }
+    models = {"base": base, "before": start, "after": found.model}
+    known = {name: math.exp(model.mean_loss(marked)) for name, model in models.items()}
     report = Report(seed=cell.seed).measure(
         strength=found.strength,
         seconds=round(found.seconds, 2),

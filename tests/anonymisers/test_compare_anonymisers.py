@@ -10,7 +10,7 @@ from tiny_causal_models import causal_tokenizer, random_llama, save
 
 from tasks.anonymisers.compare_anonymisers_command import COLUMNS, ComparisonSettings
 from tasks.anonymisers.measures import MEASURES, Compared, disclosed
-from tasks.anonymisers.removed_words import removed, removed_places
+from tasks.anonymisers.removed_words import removed_places
 from tasks.anonymisers.versions import RAW, Version, replaced
 from tasks.cli import main
 from tasks.persons.facts import Document
@@ -75,7 +75,7 @@ def test_removed_words_are_those_without_a_partner():
         # One substitute for two words, and words that were added.
         ("someone lives oh well in ulm and ada bakes", [0, 1]),
     ):
-        assert removed(raw.split(), other.split()) == found
+        assert [place.original for place in removed_places(raw, other, 0)] == [raw.split()[place] for place in found]
 
 
 def test_the_attacker_sees_the_words_left_and_a_slot_for_each_removed_word():
@@ -112,7 +112,7 @@ def test_a_comparison_reads_files_techniques_and_programs(raw, program, model, t
 def test_what_a_version_discloses_is_compared_with_documents_held_out(tmp_path):
     texts = [f"Anna met word{number} there. They ate rice." for number in range(20)]
     documents = [Document(text=text) for text in texts]
-    compared = Compared(documents, [], "", 1, 1, ResourceSettings(threads=1), tmp_path)
+    compared = Compared(documents, [], "", 1, ResourceSettings(threads=1), tmp_path)
     found = disclosed(compared, Version("half", [text if number % 2 else "" for number, text in enumerate(texts)]))
     left = sum(number % 2 for number in compared.members)
     assert (found["disclosed"], found["disclosed_blind"], found["disclosed_places"]) == (left / 20, 0, 20)

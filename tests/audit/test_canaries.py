@@ -40,11 +40,6 @@ def test_what_is_planted_stands_so_often_and_references_never(ranks):
     assert all(canary.text[:place].endswith(" ") for canary in found.planted for place in canary.drawn)
 
 
-def test_equal_seeds_draw_equal_canaries_and_others_do_not(ranks):
-    assert drawn(ranks) == drawn(ranks)
-    assert {c.text for c in drawn(ranks).planted}.isdisjoint(c.text for c in drawn(ranks, seed=2).planted if c.is_coin)
-
-
 def test_a_family_without_words_is_left_out_and_common_words_are_those_of_any_language():
     ranks = {f"слово{letter}": rank for rank, letter in enumerate(map(chr, range(0x430, 0x44F)), 300)}
     found = drawn(ranks, canaries=2)

@@ -9,39 +9,14 @@ from tiny_masked_models import random_bert, save, word_piece_tokenizer
 
 from tasks.audit.canaries import Canaries, Canary
 from tasks.audit.exposure import null_exposure
-from tasks.audit.filler_exposure import filler_exposure, masked_scores
+from tasks.audit.filler_exposure import filler_exposure
 from tasks.audit.settings import AuditSettings
 from tasks.filling.fillers.settings import MaskedLanguageModelTuning
 from tasks.filling.fillers.tune_filler import TuneFiles
-from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.settings.resources import ResourceSettings
 
 WORDS = [f"{first}{second}" for first in "bdfgklmnprst" for second in ("ador", "elin", "imos", "ovar", "ulet")]
 FORM = ("masked", 0)
-
-
-def test_words_are_scored_each_masked_alone():
-    """Parity with a plain forward pass; what is the same in all sentences, and what is no word, adds nothing."""
-    tokenizer = word_piece_tokenizer()
-    model = random_bert(tokenizer)
-    sentences = ["the cat sat", "the dog sat", "the dog ran", "the zebra ran"]
-    allowed = ["cat", "dog", "sat", "ran"]
-
-    def said(masked, word):
-        logits = model(**tokenizer(masked, return_tensors="pt")).logits[0]
-        place = tokenizer(masked)["input_ids"].index(tokenizer.mask_token_id)
-        entries = tokenizer.convert_tokens_to_ids(allowed)
-        return float(logits[place, entries].log_softmax(0)[allowed.index(word)])
-
-    with torch.inference_mode():
-        expected = [
-            said("the [MASK] sat", "cat") + said("the cat [MASK]", "sat"),
-            said("the [MASK] sat", "dog") + said("the dog [MASK]", "sat"),
-            said("the [MASK] ran", "dog") + said("the dog [MASK]", "ran"),
-            said("the zebra [MASK]", "ran"),
-        ]
-    scores = masked_scores(MaskedLanguageModel(model, tokenizer, "tiny"), {FORM: sentences})
-    assert scores[FORM] == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("planted", [False, True])

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tasks.audit.held_out import RUNS, Scores, held_out_figures, unit_scores
+from tasks.audit.held_out import RUNS, epsilon_bound, guesses_of, held_out_figures, p_value_of, unit_scores
 from tasks.cli import main
 
 RATE = 0.05
@@ -19,12 +19,11 @@ def units(*lines):
 def test_a_unit_has_the_rarity_of_its_rarest_own_word_that_the_text_has():
     members = units("anna met zyxqu", "anna met bob", "they said so")
     held_out = units("bob said zork", "quixotry")
-    (scores,) = unit_scores(members, held_out, ["Zyxqu and SO on", "zork"], [(1,)])
+    ((own, other),) = unit_scores(members, held_out, ["Zyxqu and SO on", "zork"], [(1,)])
     # "so" is one member's own word and common; "anna", "met", "bob" and "said" are in two units.
-    assert scores.values[[0, 3]] == pytest.approx([8, 8], abs=2)
-    assert 0 < scores.values[2] < 2
-    assert scores.values[[1, 4]].tolist() == [0, 0]
-    assert scores.disclosed == (2, 1)
+    assert (own[0], other[0]) == (pytest.approx(8, abs=2), pytest.approx(8, abs=2))
+    assert 0 < own[2] < 2
+    assert own[1] == other[1] == 0
 
 
 def test_runs_are_counted_within_lines_and_whole_documents_are_units():
@@ -32,15 +31,15 @@ def test_runs_are_counted_within_lines_and_whole_documents_are_units():
     held_out = ["one fine day came", "two dogs sang loud"], ["b", "c"]
     for text, disclosed in ((["one fine day came two birds sang"], (1, 0)), (["two birds", "sang loud"], (0, 0))):
         (scores,) = unit_scores(conversation, held_out, text, [(3,)])
-        assert scores.disclosed == disclosed
+        assert tuple(map(np.count_nonzero, scores)) == disclosed
 
 
 @pytest.mark.parametrize("members", [400, 100])
 def test_with_nothing_to_find_the_test_is_wrong_as_often_as_it_says(members):
     random, found = np.random.default_rng(1), 0
     for number in range(1000):
-        scores = Scores(np.where(random.random(500) < 0.4, random.random(500), 0.0), members)
-        found += scores.p_value(scores.guesses(number)) <= RATE
+        scores = np.where(random.random(500) < 0.4, random.random(500), 0.0)
+        found += p_value_of(guesses_of(scores[:members], scores[members:], number), members, 500) <= RATE
     assert 0 < found <= 60
 
 
@@ -51,8 +50,9 @@ def test_the_bound_is_above_the_epsilon_of_randomised_response_in_5_percent_of_r
     for seed in range(200):
         members = random.binomial(number, 0.5)
         rate = np.where(np.arange(number) < members, 0.1 * math.exp(epsilon), 0.1)
-        scores = Scores(np.where(random.random(number) < rate, random.random(number), 0.0), members)
-        bounds.append(scores.epsilon(scores.guesses(seed), 0.95))
+        scores = np.where(random.random(number) < rate, random.random(number), 0.0)
+        guesses = guesses_of(scores[:members], scores[members:], seed)
+        bounds.append(epsilon_bound(guesses, members, number - members, 0.95))
         wrong += bounds[-1] > epsilon
     assert wrong <= 0.05 * 200 + 6
     assert np.median(bounds) > 0.3 * epsilon

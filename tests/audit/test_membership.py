@@ -13,9 +13,9 @@ from tasks.audit.membership import (
     loss_ratio,
     membership_figures,
     min_k,
-    neighbourhood,
     true_positive_rate,
 )
+from tasks.audit.settings import AuditSettings
 
 
 def rate_of(members, non_members, rate):
@@ -66,7 +66,9 @@ def test_intervals_over_conversations_hold_the_truth_as_often_as_they_say(learne
     held: dict[str, list[bool]] = {name: [] for name in truth}
     for seed in range(100):
         scores, member, group = conversations(640, 8, learned, 5000 + seed, whole)
-        figures = membership_figures("loss", scores, scores, member, group, "", samples=200, seed=seed)
+        figures = membership_figures(
+            "loss", scores, scores, member, group, "", AuditSettings(bootstrap_samples=200, seed=seed)
+        )
         for name, figure in figures.items():
             low, high = figure.interval
             held[name].append(low <= truth[name] <= high)
@@ -77,13 +79,13 @@ def test_intervals_over_conversations_hold_the_truth_as_often_as_they_say(learne
 def test_figures_have_the_blind_attack_beside_them_and_no_rate_that_too_few_lines_can_show():
     scores, member, group = conversations(100, 20, 3.0, 0)
     blind = np.zeros(len(scores))
-    area, one, tenth = membership_figures("loss", scores, blind, member, group, "").values()
+    area, one, tenth = membership_figures("loss", scores, blind, member, group, "", AuditSettings()).values()
     assert (area.value, area.blind, area.places) == (auc(scores, member), 0.5, 2000)
     assert (one.value, one.blind) == (rate_of(scores[member], scores[~member], 0.01), 0.0)
     assert tenth.value is None  # of about 1,000 non-members one is 0.1 %
     # With all members in one document, half of the resamples of two documents have members or others alone.
-    assert membership_figures("loss", scores, blind, member, member, "")["loss_auc"].interval is None
-    none = membership_figures("loss", scores, blind, np.zeros_like(member), group, "")
+    assert membership_figures("loss", scores, blind, member, member, "", AuditSettings())["loss_auc"].interval is None
+    none = membership_figures("loss", scores, blind, np.zeros_like(member), group, "", AuditSettings())
     assert {figure.value for figure in none.values()} == {None}
 
 
@@ -116,11 +118,6 @@ def test_the_attack_by_a_reference_model_and_its_rates_are_those_of_mimir():
         expected = true[np.flatnonzero(false < rate)[-1]]
         assert rate_of(ours[member], ours[~member], rate) == pytest.approx(expected)
         assert expected > 10 * rate
-
-
-def test_a_line_is_calibrated_by_the_pretrained_model_or_by_its_neighbours():
-    assert loss_ratio(np.array([-10.0, -9]), np.array([-14.0, -9]), np.array([4, 3])).tolist() == [1.0, 0.0]
-    assert neighbourhood(np.array([-3.0, -2]), np.array([[-4.0, -6], [-2, -2]])).tolist() == [2.0, 0.0]
 
 
 @pytest.mark.parametrize("models", [8, 64])

@@ -14,12 +14,12 @@ import yaml
 from tasks.audit import attacks
 from tasks.audit.attacked import AttackedModel, AttackSettings, Shadow
 from tasks.audit.canaries import make_canaries
-from tasks.audit.exposure import null_exposure
+from tasks.audit.exposure import canary_exposure, null_exposure
 from tasks.audit.extraction import extraction
 from tasks.audit.figure import Figure
 from tasks.audit.line_scores import score_lines, score_references
 from tasks.audit.membership import auc
-from tasks.audit.model_attacks import canary_exposure, membership, neighbourhood
+from tasks.audit.model_attacks import membership, neighbourhood
 from tasks.audit.twin import TwinText
 from tasks.cli import main
 from tasks.corpora.sources.published_frequencies import published_counts

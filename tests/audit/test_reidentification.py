@@ -35,11 +35,11 @@ def attacked(places, script, words=None):
 def reading(places, script, words=None):
     model = ScriptedModel([*HIDDEN, *CLUES, "said"], script)
     listed = words or WordList(COUNTS, AllowedWords())
-    return Reading.of(places, Reader(model, model.candidates(), listed), listed)
+    return Reading.of(places, Reader(model, model.candidates(), listed))
 
 
 def reordered(places, script, second):
-    return reading(places, script).reordered(second)
+    return reading(places, script).reranked(second)
 
 
 def test_an_attacker_has_what_the_line_tells(tmp_path):
@@ -85,29 +85,6 @@ def test_a_second_reader_orders_the_best_guesses_and_no_others(tmp_path):
     assert 0 < np.count_nonzero(among) < len(places)
     assert len(knowing.read) == np.count_nonzero(among), "no other line is read"
     assert (found == np.where(among, 1, first.ranks)).all()
-
-
-def test_a_second_reader_sees_lines_without_markers(tmp_path):
-    text = MaskedText.write(tmp_path, [f"clue1 {{{HIDDEN[3]}}} said {{{HIDDEN[2]}}} clue2 {{{HIDDEN[55]}}}"])
-    second = SecondReader()
-    places = masked_places(text.masked, text.sidecar, 3, 1)
-    reordered(places, lambda words, _: dict.fromkeys(HIDDEN, 1 / 60), second)
-    # The third word is not among the best. Other markers hold the likeliest word, here the most frequent one.
-    assert list(map(len, second.read)) == [MOST, MOST]
-    for lines, form in zip(second.read, ("clue1 {1} said {0} clue2 {0}", "clue1 {0} said {1} clue2 {0}"), strict=True):
-        assert tuple(form.format(HIDDEN[0], HIDDEN[7]).split()) in lines
-
-
-def test_words_that_the_model_has_not_as_one_piece_and_words_that_nobody_lists(tmp_path):
-    lines = [f"clue{n} said {{{word}}}" for n, word in enumerate(("Multipiece", "unheardof", HIDDEN[5]))]
-    text = MaskedText.write(tmp_path, lines)
-    words = WordList([("multipiece", 100_000), *COUNTS, ("listed", 10**6)], AllowedWords(["listed"]))
-    places = masked_places(text.masked, text.sidecar, 3, 1)
-    found = reading(places, lambda _words, _: {HIDDEN[5]: 0.9}, words)
-    assert found.blind.tolist() == [1.0, 62.0, 7.0]
-    assert found.is_listed.tolist() == [True, False, True]
-    figures = figures_of(found, "test")
-    assert figures["reidentified_100"].value == figures["reidentified_listed"].value == pytest.approx(2 / 3)
 
 
 def test_a_tagger_masks_names_and_figures():
@@ -161,7 +138,7 @@ def test_a_substitute_that_follows_the_masked_word_gives_its_form_away(tmp_path)
     def ranks_by(fill):
         places = masked_places(text.masked, text.sidecar, 3, 1, following_fill=fill)
         model = ScriptedModel([*(word.lower() for word, _ in listed), *CLUES, "said"], lambda words, _: {})
-        return Reading.of(places, Reader(model, model.candidates(), words), words).ranks.tolist()
+        return Reading.of(places, Reader(model, model.candidates(), words)).ranks.tolist()
 
     assert ranks_by(None) == [3, 4, 5]
     assert ranks_by(fill) == [1, 1, 1]

@@ -82,13 +82,6 @@ def test_names_are_those_of_one_side_alone(tmp_path):
     assert both.names == (sorted(SEEN), sorted(UNSEEN))
 
 
-def test_without_names_the_figures_of_names_are_undefined(tmp_path):
-    lines = [replace(each, spans=()) for each in (*MEMBERS, *OTHERS)]
-    found = figures_of(AttackedTagger(Sure(), Sure(), (tmp_path, tmp_path), lines[:100], lines[100:]))
-    assert (found["names_auc"].value, found["names_read"].value) == (None, None)
-    assert found["membership_auc"].value == 0.5
-
-
 def test_names_are_read_in_strings_that_only_the_tagger_has(tmp_path):
     own, base = tmp_path / "own", tmp_path / "base"
     for folder, content in ((own, f"w={SEEN[0].lower()}\0 {SEEN[1]}:{UNSEEN[0]} x"), (base, f"{SEEN[1]}:{UNSEEN[0]}")):

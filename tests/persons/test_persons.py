@@ -60,14 +60,6 @@ def test_rates_and_k_are_those_by_hand():
     assert found["cpr_chance"] == pytest.approx(1 - (3 / 3 + 3 / 2 + 2 / 2) / 8)
 
 
-def test_the_same_person_in_all_documents_is_never_alone():
-    documents = [document(ADA, person("Ada", NAME="Ada Quill", LOCATION="Ulm")) for _ in range(3)]
-    asked = asked_of(documents)
-    assert [one.candidates for one in asked] == [("Ada Quill",), ("Ulm",)] * 3
-    answers = [(one, True) for one in asked]
-    assert (sizes(answers, documents), collective(answers).value, individual(answers).value) == ([3, 3, 3], 0, 0)
-
-
 def test_many_persons_have_the_k_and_the_values_of_a_plain_count():
     draw, documents = Random(1), []
     for number in range(1000):
@@ -155,3 +147,11 @@ def test_the_language_model_ranks_by_passage_minus_half_of_the_prior(scorers):
         )
         expected.append({int((read - alone / 2).argmax())})
     assert language_model(asked, documents, model) == expected
+
+
+def test_the_same_person_in_all_documents_is_never_alone():
+    documents = [document(ADA, person("Ada", NAME="Ada Quill", LOCATION="Ulm")) for _ in range(3)]
+    asked = asked_of(documents)
+    assert [one.candidates for one in asked] == [("Ada Quill",), ("Ulm",)] * 3
+    answers = [(one, True) for one in asked]
+    assert (sizes(answers, documents), collective(answers).value, individual(answers).value) == ([3, 3, 3], 0, 0)

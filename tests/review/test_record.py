@@ -57,26 +57,14 @@ def test_lines_beyond_a_gap_wait_and_marks_of_two_are_united(corpus):
     assert record.marks_of(review) == {3: (), 0: (*ANNA[:2], replace(ANNA[2], direct=True))}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
-    [
-        ("PERSON", "PERSO", "'PERSO' is not known.*did you mean 'PERSON'"),
-        ('"start": 0', '"start": 9', "offsets 9 to 4 are no stretch"),
-        ("true", "1", "'direct' is neither true nor false"),
-        ('"line": 0', '"line": 6', "the plan has no line 6"),
-        ('"line": 0', '"line": "0"', "'line' is no whole number"),
-        ('"line"', '"colour": "red", "line"', "its fields are not those of a record"),
-        ("^.*$", "[]", "its fields are not those of a record"),
-        (".{20}$", "", "is not JSON"),
-    ],
-)
-def test_a_damaged_line_is_named(corpus, old, new, reason):
+@pytest.mark.parametrize(("old", "new"), [('"label"', '"lable"'), ("^.*$", "[]"), (".{20}$", "")])
+def test_a_damaged_line_is_named_without_a_word_of_it(corpus, old, new):
     path = record.path_of("mail")
     record.create(path, plan())
     record.append(path, [line(3), line(0, *ANNA)])
     *whole, last = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join([*whole, re.sub(old, new, last, count=1)]), encoding="utf-8")
-    with pytest.raises(CorpusError, match=rf"mail\.jsonl': line 3 is damaged: .*{reason}"):
+    with pytest.raises(CorpusError, match=r"mail\.jsonl': line 3 is damaged: "):
         record.read(path)
 
 
@@ -88,7 +76,7 @@ def test_a_review_of_another_text_is_refused(corpus):
     record.append(path, [line(3), line(0, *ANNA)])
     assert record.review_of("mail", text) is not None
     text.write_text("\n".join(["Anna Smith lives in Roma.", *LINES[1:]]) + "\n", encoding="utf-8")
-    with pytest.raises(CorpusError, match=r"edited since: 6 lines, 6 when.*of 2 reviewed lines 1 differ, first line 1"):
+    with pytest.raises(CorpusError, match=r"edited since: of 2 reviewed lines 1 differ"):
         record.review_of("mail", text)
     text.write_text("Another text.\n", encoding="utf-8")
     with pytest.raises(CorpusError, match="it is a review of another text"):

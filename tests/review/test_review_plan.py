@@ -3,7 +3,6 @@ from collections import Counter
 import pytest
 
 from tasks.corpora.words import word_spans
-from tasks.errors import CorpusError
 from tasks.review.plan import STRATA, make_plan, stratum_of
 from tasks.review.record import text_digest
 
@@ -62,20 +61,3 @@ def test_a_line_is_drawn_by_chance_within_its_stratum():
     firsts = Counter(make_plan(lines, nothing, [{}] * 12, "ours", seed).queue[0][0] for seed in range(400))
     assert len(firsts) == 12
     assert 10 < min(firsts.values()) < max(firsts.values()) < 60
-
-
-def test_the_queue_ends_where_asked_and_knows_the_size_of_all():
-    plan = make_plan(LINES, MASKS, READER, "ours", 1, most=50)
-    assert (len(plan.queue), plan.lines) == (50, 200)
-
-
-def test_files_of_different_length_are_refused():
-    with pytest.raises(CorpusError):
-        make_plan(LINES[:-1], MASKS, READER, "ours", 1)
-
-
-def test_without_a_technique_a_word_is_masked_where_all_mask_it():
-    masks = {"ours": [frozenset([(5, 9)])] * 200, "theirs": [NOTHING] * 200}
-    names = [[each.name for each in make_plan(LINES, masks, READER, focus, 1).strata] for focus in (None, "ours")]
-    assert names[0][0].startswith("direct finding unmasked")
-    assert "direct finding masked" in names[1]

@@ -12,7 +12,6 @@ from tiny_causal_models import causal_tokenizer, random_llama, save
 
 from tasks.cli import main
 from tasks.corpora.text_lines import write_lines
-from tasks.errors import ParameterError
 from tasks.language_model.causal_lm.folder import load
 from tasks.language_model.opening import open_language_model, save_learner
 from tasks.language_model.settings import ArchitectureSettings
@@ -22,7 +21,7 @@ from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.unlearning.attacks import four_bits
 from tasks.unlearning.comparison import forget
 from tasks.unlearning.method import Request
-from tasks.unlearning.methods import METHODS, settings_named
+from tasks.unlearning.methods import METHODS
 from tasks.unlearning.settings import UnlearningSettings
 from tasks.unlearning.steps import trained_on
 from tasks.unlearning.trial import PrivateLine, Trial
@@ -146,13 +145,6 @@ def test_four_bits_leave_fifteen_values_a_group(known):
     found = four_bits(known.start).network.embedding.weight.detach().view(-1, 64)
     assert max(len(group.unique()) for group in found) <= 15
     assert (found - known.start.network.embedding.weight.view(-1, 64)).abs().max() < 0.2
-
-
-def test_a_name_that_is_none_is_refused_with_the_nearest():
-    assert settings_named("steering") == {"kind": "steering"}
-    with pytest.raises(ParameterError, match=r"'stearing' is not known \(did you mean 'steering'"):
-        settings_named("stearing")
-    assert {each.title for each in METHODS.values()} >= {"NPO", "LM-Steer"}
 
 
 def test_documents_are_forgotten_as_a_whole():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from tasks.unlearning.method import Request, Strengths, UnlearningMethod
+from tasks.unlearning.method import LearningMethod, Request, Strengths
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _DEVIATION = 0.02
 
 
-class Steering(UnlearningMethod):
+class Steering(LearningMethod):
     """h - strength W h for the last hidden states h; W, of low rank, is learned as h + W h on the text to forget.
 
     The paper also multiplies W by epsilon, which is part of the strength here.
@@ -28,10 +28,6 @@ class Steering(UnlearningMethod):
     strengths: Strengths = Field(default=[0.25, 0.5, 1.0, 2.0, 4.0])
     """Factors by which the map is multiplied."""
     rank: int = Field(default=64, ge=1)
-    steps: int = Field(default=50, ge=1)
-    """Number of training steps of the map."""
-    learning_rate: float = Field(default=1e-3, gt=0)
-    batch_tokens: int = Field(default=512, ge=16)
 
     def forgetting(self, request: Request) -> "Iterator[tuple[float, Learner]]":
         """See ``UnlearningMethod``."""

@@ -48,6 +48,12 @@ def test_words_that_entities_touch(spans, text):
     assert masked("Tom Gray's in Paris, 2nd", *spans, style="class")[0] == text
 
 
+@pytest.mark.parametrize("span", [(-1, 2, "GPE"), (3, 3, "GPE"), (5, 4, "GPE"), (0, 4, "GPE")])
+def test_a_place_outside_the_line_is_an_error(span):
+    with pytest.raises(ModelError, match="scripted: the model tags a place outside the line"):
+        masked("Tom", span)
+
+
 def test_an_undeclared_type_is_an_error():
     with pytest.raises(ModelError, match="scripted: the model tags 'ALIEN', which it does not declare"):
         masked("Tom", (0, 3, "ALIEN"))
