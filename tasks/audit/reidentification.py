@@ -35,10 +35,8 @@ from tasks.filling.masked_lm.candidate_words import CandidateWords, candidate_wo
 from tasks.filling.masked_lm.places import candidate_log_probabilities
 from tasks.filling.masked_lm.weighing import mean_probabilities
 from tasks.filling.masked_sentence import Casing, Form, usual_forms
-from tasks.filling.opened_filler import OpenedFiller
 from tasks.filling.settings import SHIPPED_FILLER
 from tasks.filling.surrogates.words_by_frequency import form_of
-from tasks.language_model.causal_lm.folder import load_for_scoring
 
 if TYPE_CHECKING:
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
@@ -278,6 +276,8 @@ class Guesser:
 
     @cached_property
     def _model(self) -> "MaskedLanguageModel":
+        from tasks.filling.opened_filler import OpenedFiller
+
         return OpenedFiller(self.name, self._threads).masked
 
     def reading(self, places: Sequence[MaskedPlace], counts: Sequence[tuple[str, int]] | None = None) -> Reading:
@@ -312,4 +312,9 @@ def reidentification(places: Sequence[MaskedPlace], guesser: Guesser, reranker: 
     if not places:
         names = [*(f"reidentified_{top}" for top in TOPS), "reidentified_listed", "median_rank"]
         return dict.fromkeys(names, Figure(None, None, attacker))
-    return figures_of(guesser.reading(places), attacker, load_for_scoring(reranker) if reranker else None)
+    model = None
+    if reranker:
+        from tasks.language_model.causal_lm.folder import load_for_scoring
+
+        model = load_for_scoring(reranker)
+    return figures_of(guesser.reading(places), attacker, model)

@@ -211,7 +211,9 @@ class NoisyCounts(Settings):
         if noise > _MOST_NOISE * (1 + 1e-9):
             raise ValueError(
                 f"words_per_unit={self.words_per_unit} with epsilon={self.epsilon:g} moves each count by {noise:,.0f} "
-                f"places on average, and {_MOST_NOISE:.0f} are allowed; lower words_per_unit, or raise epsilon"
+                f"places on average, and {_MOST_NOISE:.0f} are allowed; lower words_per_unit to "
+                f"{max(1, int(self.epsilon * _MOST_NOISE / 2 + 1e-9))}, or raise epsilon to "
+                f"{2 * self.words_per_unit / _MOST_NOISE:g}"
             )
         return self
 

@@ -62,15 +62,18 @@ def tagger_settings(model: str) -> dict[str, str]:
     return {"kind": kind, "model": model}
 
 
+def _check_there(what: str, folder: Path, name: str) -> None:
+    if not (folder / name).is_file():
+        raise ModelError(f"{what}: the file {name!r} is missing; train the model again")
+
+
 def read_tagger_folder(model: str, kind: str, features: int, files: Sequence[str]) -> tuple[Path, dict[str, Any]]:
     """The checked folder of a model, and its description; ``ModelError`` has the problem and the solution."""
     folder = _folder(model)
     what = f"{kind} model {str(folder)!r}"
     if not folder.is_dir():
         raise ModelError(f"{what} is no folder; train one with 'palimpsest train-tagger', or give the folder of one")
-    for name in (DESCRIPTION_FILE, *files):
-        if not (folder / name).is_file():
-            raise ModelError(f"{what}: the file {name!r} is missing; train the model again")
+    _check_there(what, folder, DESCRIPTION_FILE)
     try:
         description = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
         hashes, version, found = description["sha256"], description["features"], description["kind"]
@@ -81,6 +84,7 @@ def read_tagger_folder(model: str, kind: str, features: int, files: Sequence[str
     if version != features:
         raise ModelError(f"{what} was trained on features of version {version!r}, not {features!r}; train it again")
     for name in files:
+        _check_there(what, folder, name)
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != hashes.get(name):
             raise ModelError(f"{what}: the file {name!r} is not the one that was written; train the model again")
     return folder, description
