@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from tasks.errors import ParameterError
 from tasks.settings.base import Settings, kind_of
 from tasks.settings.checks import is_model, unfolded
+from tasks.spelling import nearest
 
 
 class SettingsLoader(yaml.SafeLoader):
@@ -65,27 +66,28 @@ def full_key(key: str, settings: object, values: Mapping[str, Any]) -> str:
     """The key path of a setting that is named by its last key alone: ``epochs`` for ``adaptation.epochs``.
 
     The setting of the highest level counts. ``values`` give the kinds of sections. ``ParameterError`` if the name fits
-    several settings of that level.
+    several settings of that level, or none and is nearly that of one.
     """
-    found = set(_paths_to(key, settings, values))
+    known = list(_keys(settings, values))
+    found = {path for name, path in known if name == key}
     level = min((path.count(".") for path in found), default=0)
     paths = sorted(path for path in found if path.count(".") == level)
-    if len(paths) < 2:
-        return paths[0] if paths else key
-    raise ParameterError(f"setting {key!r} fits {', '.join(paths)}; give one of these keys")
+    if len(paths) > 1:
+        raise ParameterError(f"setting {key!r} fits {', '.join(paths)}; give one of these keys")
+    if not paths and "." not in key and (near := nearest(key, {name for name, _ in known})):
+        raise ParameterError(f"setting {key!r} is unknown{near}")
+    return paths[0] if paths else key
 
 
-def _paths_to(key: str, kind: object, values: Mapping[str, Any], before: str = "") -> Iterator[str]:
+def _keys(kind: object, values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Name and key path of each setting of all levels."""
     models = _models(kind)
     for model in [model for model in models if _kind(model) == values.get("kind")] or models:
         for name, info in model.model_fields.items():
-            if name == key:
-                yield before + name
-            elif get_origin(info.annotation) is not list:
+            yield name, before + name
+            if get_origin(info.annotation) is not list:
                 below = values.get(name)
-                yield from _paths_to(
-                    key, info.annotation, below if isinstance(below, Mapping) else {}, f"{before}{name}."
-                )
+                yield from _keys(info.annotation, below if isinstance(below, Mapping) else {}, f"{before}{name}.")
 
 
 def put_setting(values: dict[str, Any], path: Sequence[str], value: object) -> None:

@@ -127,3 +127,9 @@ def test_a_name_of_two_settings_is_refused():
 
     with pytest.raises(ParameterError, match=r"'size' fits left\.size, right\.size; give one of these keys"):
         full_key("size", Whole, {})
+
+
+def test_a_name_that_is_nearly_one_of_any_level_is_an_error_with_that_name():
+    with pytest.raises(ParameterError, match=r"setting 'epoch' is unknown \(did you mean 'epochs'\?\)"):
+        full_key("epoch", ADAPT.settings, {"kind": "transformer"})
+    assert full_key("nothing_like_it", ADAPT.settings, {"kind": "transformer"}) == "nothing_like_it"
