@@ -100,6 +100,13 @@ def generated_lines(settings: LabelledTextSettings, gold: Path | None = None) ->
         return list(read_labelled(Path(folder) / "train.jsonl"))
 
 
+def build_crf(gold: Path, hold_out: bool, output: str | Path) -> None:
+    """Train the conditional random field."""
+    lines = generated_lines(LabelledTextSettings(sentences=10_000, negative_share=SHARE_WITHOUT_SLOTS))
+    lines += [line for _, line in gold_lines(gold, hold_out=hold_out)]
+    train_crf(lines, class_of, CrfTraining(kind="crf"), output)
+
+
 def build_word_classifier(gold: Path, hold_out: bool, output: Path, teacher: str, texts: Sequence[str]) -> None:
     """Train the teachers, label the texts with them, and train the word classifier."""
     random = np.random.default_rng(1)
@@ -159,9 +166,7 @@ def main() -> None:
         write_held_out(arguments.gold, arguments.held_out)
     hold_out = arguments.held_out is not None
     if arguments.kind == "crf":
-        lines = generated_lines(LabelledTextSettings(sentences=10_000, negative_share=SHARE_WITHOUT_SLOTS))
-        lines += [line for _, line in gold_lines(arguments.gold, hold_out=hold_out)]
-        train_crf(lines, class_of, CrfTraining(kind="crf"), output)
+        build_crf(arguments.gold, hold_out, output)
     else:
         texts = [line for path in arguments.text for line in path.read_text(encoding="utf-8").splitlines()]
         build_word_classifier(arguments.gold, hold_out, output, arguments.teacher, texts)

@@ -14,19 +14,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.build_shipped import generated_lines, gold_lines, write_held_out
+from benchmarks.build_shipped import build_crf, write_held_out
 from benchmarks.readme_tables import publish, ran
 from tasks.audit.figure import fields_of, share_figure
 from tasks.labelled_text.labelled_lines import read_labelled
-from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.masking.techniques import AnyTechnique
 from tasks.masking_evaluation.label_classes import label_mapping
 from tasks.persons.persons_command import percent
 from tasks.results.grid import markdown, plain_grid
 from tasks.settings.checks import check_settings
-from tasks.tagger_training.crf_training import train_crf
-from tasks.tagger_training.settings import CrfTraining
-from tasks.tagger_training.train_tagger import class_of
 
 SETS = {"social_media_dev": "WNUT 2017, dev part", "web_english_dev": "English Web Treebank, half of the dev part"}
 TAGGERS: Mapping[str, dict[str, Any]] = {
@@ -52,9 +48,7 @@ def main(data: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         held_out, crf = Path(folder) / "held_out", Path(folder) / "crf"
         write_held_out(data / "gold", held_out)
-        lines = generated_lines(LabelledTextSettings(sentences=10_000, negative_share=0.6))
-        lines += [line for _, line in gold_lines(data / "gold", hold_out=True)]
-        train_crf(lines, class_of, CrfTraining(kind="crf"), str(crf))
+        build_crf(data / "gold", hold_out=True, output=crf)
         for name in SETS:
             gold = list(read_labelled(held_out / f"{name}.jsonl"))
             wanted = [{(s.start, s.end, str(mapping.class_of(s.label))) for s in line.spans} for line in gold]

@@ -1,4 +1,4 @@
-"""LibriSpeech's published 100-best lists, rescored by SmolLM2 adapted to books, beside published numbers.
+"""LibriSpeech's published 100-best lists, rescored by SmolLM2 adapted to books, with published numbers.
 
     python -m benchmarks.nbest DATA WORK            # measures dev-other, and writes the table of docs/speech.md
     python -m benchmarks.nbest DATA WORK LISTS      # measures other lists, such as those of test-other, and prints them
@@ -147,10 +147,6 @@ def table(rows: Sequence[Mapping[str, Any]], results: Mapping[str, Any] | None =
     best = {one["hypotheses"]: f"{100 * one['oracle']:.2f} % of {one['hypotheses']}" for one in rows}
     below = f"The best hypothesis of each list: {', '.join(best.values())}."
     return "\n\n".join([markdown(plain_grid("", heads, lines)), below, *([ran(results)] if results else [])])
-
-
-def _gain(row: Mapping[str, Any]) -> str:
-    return percent(row, "difference") if row["weights"] else "–"
 
 
 if __name__ == "__main__":

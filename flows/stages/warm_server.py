@@ -27,7 +27,7 @@ import threading
 import time
 import types
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import psutil
@@ -261,11 +261,11 @@ def kill_descendants(pid: int) -> None:
                 process.kill()
 
 
-def kill_orphans(attendants: Collection[int]) -> bool:
+def kill_orphans(attendants: set[int]) -> bool:
     """Kill what attendants that were killed have left; return whether any child is left."""
     with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+        while pid := os.waitpid(-1, os.WNOHANG)[0]:
+            attendants.discard(pid)
     children = psutil.Process().children()
     for child in children:
         if child.pid not in attendants:

@@ -52,7 +52,9 @@ class KeptWord:
     """One word that is not masked."""
 
     start: int
+    """First character, counted from 0."""
     end: int
+    """One past the last character."""
     reason: str
     """Readable reason. Never contains the word itself."""
 

@@ -39,7 +39,7 @@ from tasks.speech.word_errors.word_errors import (
     WordGroups,
     align_words,
     mean_of,
-)  # fmt: skip
+)
 
 
 def measure_errors(errors: ErrorTable, settings: WordErrorSettings) -> dict[str, Any]:
