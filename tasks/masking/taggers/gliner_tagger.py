@@ -21,8 +21,11 @@ class GlinerModel(Tagger):
         self._settings = settings
         set_up_torch(threads)
         import torch
+        import transformers
         from gliner2 import AutoExtractor
 
+        # It warns of the kind of configuration of every GLiNER2 model.
+        transformers.logging.set_verbosity_error()
         try:
             model = AutoExtractor.from_pretrained(locate_model(settings.model))
         except (OSError, ValueError, KeyError) as error:
