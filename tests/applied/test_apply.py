@@ -155,7 +155,8 @@ def test_in_python_each_line_has_a_fill_in_order(folder):
 
 
 def test_neither_processes_nor_a_killed_call_change_a_byte(folder, tmp_path):
-    lines = sentences(8200, seed=2)
+    # Three parts of equal length, so that a kill after the first finds the third at work.
+    lines = sentences(12_000, seed=2)
     new = str(tmp_path / "new.jsonl")
     Path(new).write_text("".join(json.dumps({"body": one}) + "\n" for one in [*lines, lines[0]]))
     field = ["--text-field", "body"]
@@ -186,7 +187,7 @@ def test_neither_processes_nor_a_killed_call_change_a_byte(folder, tmp_path):
         assert (again / name).read_bytes() == (whole / name).read_bytes()
     assert (whole / "raw.txt").read_text() == "".join(f"{one}\n" for one in lines)
     report = json.loads((whole / "report.json").read_text())
-    assert (report["lines"], report["sample_lines"], report["left_out"]["duplicate"]) == (8200, 0, 1)
+    assert (report["lines"], report["sample_lines"], report["left_out"]["duplicate"]) == (12_000, 0, 1)
 
 
 @pytest.mark.parametrize(

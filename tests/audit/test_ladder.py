@@ -37,7 +37,7 @@ def attacked_text(folder, monkeypatch, script=lambda words, _: {}, lines=MASKED,
     write_lines(folder / "masked" / "words" / "allowed_words.txt", LISTED)
     write_lines(folder / "counts.tsv", [*(f"{word}\t900" for word in LISTED), *(f"{name}\t10" for name in HIDDEN)])
     model = ScriptedModel([*LISTED, *HIDDEN], script)
-    monkeypatch.setattr("tasks.audit.reidentification.OpenedFiller", lambda *_: SimpleNamespace(masked=model))
+    monkeypatch.setattr("tasks.filling.opened_filler.OpenedFiller", lambda *_: SimpleNamespace(masked=model))
     monkeypatch.setattr("tasks.audit.reidentification.candidate_words", lambda *_, **__: model.candidates())
     monkeypatch.setattr(ScriptedModel, "tokenizer", None, raising=False)
     fill = text.other("fill.txt", without_marks(lines))
