@@ -225,7 +225,8 @@ def fill(
     one. ``generic``: text that fills learn from, or a folder of it with ``train.txt`` and ``valid.txt``. Text from
     ``mask`` brings its sidecar and its never-masked words.
     """
-    from tasks.filling.fill import COMMAND, FillFiles
+    from tasks.filling.fill import COMMAND
+    from tasks.filling.fill_files import FillFiles
     from tasks.records.cell import Cell
 
     folder = _private_folder()

@@ -14,7 +14,7 @@ from tasks.corpora.sidecar import sidecar_line
 from tasks.corpora.text_lines import read_documents, read_lines
 from tasks.errors import CorpusError, ParameterError
 from tasks.filling.fill import COMMAND as FILL
-from tasks.filling.fill import FillFiles
+from tasks.filling.fill_files import FillFiles
 from tasks.filling.filled_lines import Part
 from tasks.filling.opened_filler import OpenedFiller
 from tasks.filling.prepared_fill import Corpus, PreparedFill, prepare_fill

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from tasks.audit.settings import AuditSettings
-from tasks.filling.fill import CorpusFiles
+from tasks.filling.fill_files import CorpusFiles
 from tasks.filling.fillers.settings import CausalLanguageModelTuning, MaskedLanguageModelTuning
 from tasks.filling.methods import AnyMethod
 from tasks.language_model.settings import AdaptSettings

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from tasks.command import Invocation, StageCommand, labels_of
 from tasks.errors import ParameterError
-from tasks.filling.fill import CorpusFiles
+from tasks.filling.fill_files import CorpusFiles
 from tasks.filling.fillers.filler_folder import model_folders
 from tasks.filling.methods import AnyMethod
 from tasks.masking.techniques import AnyTechnique

@@ -12,7 +12,7 @@ from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.text_lines import read_corpus, read_lines
 from tasks.corpora.words import fold
 from tasks.errors import ParameterError
-from tasks.filling.fill import CorpusFiles, FillFiles
+from tasks.filling.fill_files import CorpusFiles, FillFiles
 from tasks.filling.filled_lines import FilledPart, Kinds, Part, fill_part
 from tasks.filling.fillers.filler_folder import is_causal, located
 from tasks.filling.fillers.settings import misfit

@@ -16,7 +16,7 @@ from tasks.settings.base import Settings
 if TYPE_CHECKING:
     import numpy as np
 
-    from tasks.filling.fill import FillFiles
+    from tasks.filling.fill_files import FillFiles
     from tasks.filling.filled_lines import Filler
     from tasks.filling.masked_sentence import Casing
     from tasks.filling.prepared_fill import PreparedFill
@@ -165,6 +165,11 @@ class CandidateMethod(LanguageAware):
 
     def check_words(self, off_list: "np.ndarray") -> None:
         """Raise ``ParameterError`` or ``ModelError`` if the words of the filler, ``(W,)``, are too few."""
+
+    @property
+    def fewest_candidates(self) -> int:
+        """Number of candidates that the method needs from a causal language model."""
+        return 1
 
     @property
     def drawn_at(self) -> float | None:

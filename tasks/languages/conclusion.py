@@ -33,12 +33,11 @@ from pydantic import Field
 
 from tasks.command import StageCommand, StageFiles
 from tasks.errors import CorpusError
+from tasks.languages.settings import ConclusionSettings
 from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
-from tasks.settings.base import Settings
 from tasks.settings.resources import ResourceSettings
-from tasks.settings.seeds import Seed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,19 +46,6 @@ SUMMARY = "test whether a conclusion about languages and labels holds after mask
 _FOLDS = 5
 """Number of folds of the cross-validation of the classifier."""
 _LETTERS, _FEWEST, _MOST = (1, 4), 2, 50
-
-
-class ConclusionSettings(Settings):
-    """Settings of the hypothesis test."""
-
-    level: float = Field(default=0.01, gt=0, lt=1)
-    """Significance level: below this probability of chi-squared under independence, the relation is significant."""
-    bootstrap_samples: int = Field(default=1000, ge=100)
-    """Number of resamples of lines for the intervals."""
-    confidence: float = Field(default=0.95, gt=0.5, lt=1)
-    """Level of the intervals."""
-    seed: Seed = 1
-    """Seed of the resamples and of the folds."""
 
 
 class ConclusionFiles(StageFiles):

@@ -21,7 +21,7 @@ from tasks.filling.methods import AnyMethod
 from tasks.fluency.settings import FluencySettings
 from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.language_model.settings import EvaluationSettings, LanguageModelSettings
-from tasks.languages.conclusion import ConclusionSettings
+from tasks.languages.settings import ConclusionSettings
 from tasks.masking.techniques import AnyTechnique
 from tasks.masking_evaluation.label_classes import MaskingEvaluationSettings
 from tasks.parameters.compare_settings import CompareSettings

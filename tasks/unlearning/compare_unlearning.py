@@ -36,7 +36,7 @@ from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_corpus, read_documents, read_lines, write_lines
 from tasks.errors import ParameterError
 from tasks.files.atomic_file import private_work_folder
-from tasks.filling.fill import CorpusFiles
+from tasks.filling.fill_files import CorpusFiles
 from tasks.filling.methods import AnyMethod
 from tasks.filling.prepared_fill import prepare_like_corpus
 from tasks.language_model.opening import open_learner

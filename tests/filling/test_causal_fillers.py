@@ -31,7 +31,7 @@ from tasks.filling.methods.log_linear import LogLinear
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.top_k import TopK
-from tasks.filling.methods.unigram import UnigramFiller
+from tasks.filling.unigram_filler import UnigramFiller
 
 TOKENIZER = causal_tokenizer()
 TOP_1 = Top1(kind="top_1")

@@ -9,11 +9,11 @@ from tasks.corpora.words import fold
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Casing
-from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.surrogates.class_check import ClassCheckedFiller
 from tasks.filling.surrogates.class_words import ClassWords
 from tasks.filling.surrogates.filler import SurrogateFiller
 from tasks.filling.surrogates.marked_slots import kinds_of_slots
+from tasks.filling.unigram_filler import UnigramFiller
 from tasks.made_up.known import gender_of_name, kinds_of_place
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 

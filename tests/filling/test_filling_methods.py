@@ -16,7 +16,7 @@ from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.top_k import TopK
-from tasks.filling.methods.unigram import UnigramFiller
+from tasks.filling.unigram_filler import UnigramFiller
 
 DRAWS = 4000
 FOUR_SIGMA = 4.0

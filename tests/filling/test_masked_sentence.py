@@ -15,7 +15,7 @@ from tasks.filling.filled_lines import Part, fill_part
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Casing, Slot, check_unchanged, read_masked_line
-from tasks.filling.methods.unigram import UnigramFiller
+from tasks.filling.unigram_filler import UnigramFiller
 
 CASED = Casing({}, filler_is_cased=True)
 

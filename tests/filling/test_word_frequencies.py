@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 import tasks.filling.frequencies.counted_frequencies as counted_frequencies_module
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import CorpusError
-from tasks.filling.fill import CorpusFiles
+from tasks.filling.fill_files import CorpusFiles
 from tasks.filling.frequencies.counted_frequencies import counted_frequencies
 from tasks.filling.frequencies.noise import noise, posterior_rates
 from tasks.filling.frequencies.word_frequencies import AllowedWords, GenericText, WordFrequencies, domain_frequencies

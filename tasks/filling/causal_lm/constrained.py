@@ -10,6 +10,7 @@ prompt.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,10 +35,11 @@ from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequen
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
-from tasks.filling.methods.top_k import TopK
-from tasks.filling.methods.unigram import UnigramFiller
-from tasks.filling.prepared_fill import PreparedFill
-from tasks.filling.settings import CandidateMethod
+from tasks.filling.unigram_filler import UnigramFiller
+
+if TYPE_CHECKING:
+    from tasks.filling.prepared_fill import PreparedFill
+    from tasks.filling.settings import CandidateMethod
 
 _CACHED_PIECES = 8192
 _CACHED_BYTES = 1 << 29
@@ -73,7 +75,7 @@ class ConstrainedFiller:
     def __init__(
         self,
         language_model: CausalLanguageModel,
-        settings: CandidateMethod,
+        settings: "CandidateMethod",
         allowed_words: AllowedWords,
         randomness: MarkerRandomness,
         known: WordFrequencies | None = None,
@@ -94,7 +96,7 @@ class ConstrainedFiller:
         self._follows_classes = kinds is not None and beyond is None
         self._beyond, self._allowed_words, self._randomness = beyond, allowed_words, randomness
         self._prompt = CausalPrompt(language_model, language_model.instruction)
-        self._count = max(settings.right_context.candidates, settings.k if isinstance(settings, TopK) else 1)
+        self._count = max(settings.right_context.candidates, settings.fewest_candidates)
         self._factors, self._least = word_factors, min(word_factors.values()) if word_factors else 0.0
         self._search: BestWords | DrawnWords = BestWords(self._words, self._count)
         if settings.drawn_at is not None:
@@ -218,7 +220,7 @@ class ConstrainedFiller:
         return [*self._prompt.head[:1], *state.written[1 - max(room, 2) :]]
 
 
-def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[ConstrainedFiller, Casing]:
+def constrained_filler(prepared: "PreparedFill", method: "CandidateMethod") -> tuple[ConstrainedFiller, Casing]:
     """The filler for a fill by a causal language model with forced known words, and its casing."""
     words, languages = prepared.words, prepared.learned.languages
     counts, beyond = words.counts, None

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import regex
@@ -24,7 +25,9 @@ from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import is_word
 from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.filling.masked_sentence import Fill, MaskedSentence
-from tasks.filling.methods.free import Free
+
+if TYPE_CHECKING:
+    from tasks.filling.methods.free import Free
 
 _LONGEST_FILL = 40
 _UNFINISHED = "\ufffd"
@@ -123,7 +126,7 @@ class FreeFiller:
     """Filler for sentences that lets one causal LM write them whole."""
 
     def __init__(
-        self, language_model: CausalLanguageModel, settings: Free, randomness: MarkerRandomness, fallback: Filler
+        self, language_model: CausalLanguageModel, settings: "Free", randomness: MarkerRandomness, fallback: Filler
     ) -> None:
         """``fallback`` fills the sentences that fail every attempt."""
         self._language_model, self._settings = language_model, settings

@@ -30,7 +30,8 @@ from typing import Annotated
 
 from tasks.command import Invocation, StageCommand
 from tasks.errors import ParameterError
-from tasks.filling.fill import DEFAULT_WORK_FOLDER, FillFiles, GenericFiles, fill
+from tasks.filling.fill import DEFAULT_WORK_FOLDER, fill
+from tasks.filling.fill_files import FillFiles, GenericFiles
 from tasks.filling.fillers.filler_folder import check_filler_folder, is_causal, model_folders
 from tasks.filling.fillers.settings import CausalLanguageModelTuning, MaskedLanguageModelTuning, TuningSettings
 from tasks.filling.methods import AnyMethod

@@ -7,6 +7,7 @@ of the batch.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,8 +18,10 @@ from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_sentence import Casing, Fill, Kind, MaskedSentence
-from tasks.filling.prepared_fill import PreparedFill
-from tasks.filling.settings import CandidateMethod
+
+if TYPE_CHECKING:
+    from tasks.filling.prepared_fill import PreparedFill
+    from tasks.filling.settings import CandidateMethod
 
 Choose = Callable[[np.ndarray, np.ndarray, np.random.Generator], tuple[int, bool]]
 """As ``CandidateMethod.choose``."""
@@ -105,7 +108,7 @@ class MaskedFiller:
         state.fills.append(Fill(self._candidates.words[chosen], fallback))
 
 
-def masked_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[MaskedFiller, Casing]:
+def masked_filler(prepared: "PreparedFill", method: "CandidateMethod") -> tuple[MaskedFiller, Casing]:
     """The filler for a fill by a masked language model, and its casing. Words of other classes are excluded."""
     words, learned, kinds = prepared.words, prepared.learned, prepared.kinds
     candidates, languages = words.candidates, learned.languages

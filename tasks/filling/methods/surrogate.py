@@ -25,7 +25,7 @@ from tasks.filling.settings import FillingMethod
 
 if TYPE_CHECKING:
     from tasks.corpora.sidecar import MaskedSpan
-    from tasks.filling.fill import FillFiles
+    from tasks.filling.fill_files import FillFiles
     from tasks.filling.masked_sentence import Casing
     from tasks.filling.prepared_fill import PreparedFill
     from tasks.filling.surrogates.filler import SurrogateFiller

@@ -20,6 +20,11 @@ class TopK(CandidateMethod):
     k: int = Field(default=10, ge=1)
     """K: number of candidates per marker."""
 
+    @property
+    def fewest_candidates(self) -> int:
+        """K."""
+        return self.k
+
     def equal_copies(self) -> tuple[str, str] | None:
         """There is no draw among one word."""
         return ("top_k with k=1 takes the best word", "raise k") if self.k == 1 else None
