@@ -111,7 +111,7 @@ def _whisper(model: str, settings: TranscribeSettings) -> "tuple[int, Callable[[
 def _trained(folder: str | None, settings: TranscribeSettings, report: Report) -> "tuple[int, Callable[[Tensor], str]]":
     """A recogniser's sample rate, and the text of samples by it."""
     from tasks.speech.recogniser.folder import load_recogniser
-    from tasks.speech.search.beam_search import recognise
+    from tasks.speech.search.beam_search import beam_search
     from tasks.speech.whisper.transcription import windows_of
 
     recogniser = load_recogniser(str(folder))
@@ -122,7 +122,7 @@ def _trained(folder: str | None, settings: TranscribeSettings, report: Report) -
     def text(samples: "Tensor") -> str:
         windows = [part for part in windows_of(samples, _WINDOW_SECONDS * rate, rate) if len(part) > shortest]
         encoded = [recogniser.encode([recogniser.features(part)])[0] for part in windows]
-        searched = recognise(recogniser, encoded, settings.search) if encoded else []
+        searched = beam_search(recogniser.model, recogniser.units.blank, encoded, settings.search) if encoded else []
         return " ".join(filter(None, (recogniser.units.decode(found[0].units) for found in searched)))
 
     return rate, text

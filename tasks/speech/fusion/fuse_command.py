@@ -16,7 +16,6 @@ examples:
 """
 
 import time
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tasks.command import StageCommand
@@ -25,13 +24,11 @@ from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.speech.audio.utterance_lines import given_languages, placed_languages
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
 from tasks.speech.rescoring.settings import FuseSettings
 from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors, shown_errors
 from tasks.speech.word_errors.references import measure_overlap
 from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
-from tasks.speech.word_errors.word_errors import EQUAL, align_words
 
 SUMMARY = "decode encoded speech, fused with a language model"
 
@@ -88,7 +85,7 @@ def _fused(files: FuseFiles, settings: FuseSettings) -> dict[str, Any]:
     from tasks.speech.fusion.fusion_weights import NAMES, fusion_scorers, read_weights, tuned_weights, weighted
     from tasks.speech.recogniser.encoded_speech import read_transcribed
     from tasks.speech.recogniser.folder import load_recogniser
-    from tasks.speech.search.beam_search import recognise
+    from tasks.speech.search.beam_search import beam_search
 
     recogniser = load_recogniser(files.recogniser)
     test, units = read_transcribed(files.test, files.test_manifest, recogniser), recogniser.units
@@ -115,22 +112,10 @@ def _fused(files: FuseFiles, settings: FuseSettings) -> dict[str, Any]:
         measured |= given.by_name
         fusion = weighted(scorers, given.by_name)
     started = time.perf_counter()
-    decoded = recognise(recogniser, test.frames, settings.search, fusion)
+    decoded = beam_search(recogniser.model, units.blank, test.frames, settings.search, fusion)
     seconds = time.perf_counter() - started
     lists = dict(zip(test.utterance_ids, decoded, strict=True))
     texts = {name: units.decode(hypotheses[0].units) for name, hypotheses in lists.items()}
-    if units.languages:
-        found = {name: units.languages_of(hypotheses[0].units) for name, hypotheses in lists.items()}
-        said = given_languages(files.test_manifest, units.languages)
-        pairs = [
-            pair
-            for name in said.keys() & texts.keys()
-            for pair in _languages_of_equal_words(test.references[name], said[name], texts[name], found[name])
-            if pair[0] in units.languages
-        ]
-        right = sum(expected == emitted for expected, emitted in pairs)
-        measured["token_languages"] = len(pairs)
-        measured["token_languages_right"] = right / len(pairs) if pairs else None
     errors = files.count(test.references, texts, groups, listing_path(files.output))
     measured |= measure_errors(errors, settings.word_errors)
     nbest = []
@@ -147,23 +132,6 @@ def _fused(files: FuseFiles, settings: FuseSettings) -> dict[str, Any]:
         "decode_seconds": seconds,
         "real_time_factor": seconds / audio_seconds if audio_seconds else None,
     }
-
-
-def _languages_of_equal_words(
-    reference: str, said: Sequence[str | None], text: str, found: Sequence[str]
-) -> list[tuple[str | None, str]]:
-    """The language of each recognised word by the reference, and by its units.
-
-    ``said``: the language of each white-space word of the reference; ``found``: of each word of the text.
-    """
-    words, expected = placed_languages(reference, said)
-    (chunks,) = align_words([words], [text.split()]).alignments
-    return [
-        (expected[at], found[there])
-        for chunk in chunks
-        if chunk.type == EQUAL
-        for at, there in enumerate(range(chunk.hyp_start_idx, chunk.hyp_end_idx), chunk.ref_start_idx)
-    ]
 
 
 class FuseCommand(StageCommand[FuseSettings, FuseFiles]):

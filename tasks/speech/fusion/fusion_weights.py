@@ -25,14 +25,13 @@ from tasks.language_model.normalisation import normalise
 from tasks.language_model.opening import open_language_model
 from tasks.settings.base import Settings
 from tasks.settings.checks import check_settings
-from tasks.speech.fusion.completed_words import CompletedWords
-from tasks.speech.fusion.unit_scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, is_of_units
+from tasks.speech.fusion.scorers import CompletedWords, SpelledUnits, UnitModel, WordCounts, ZeroEncoder, is_of_units
 from tasks.speech.fusion.word_lookahead import WordLookahead
 from tasks.speech.recogniser.encoded_speech import EncodedSpeech
 from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.rescoring.settings import FusionSettings, InternalModel, TuneFusionSettings
 from tasks.speech.rescoring.tuning import BONUS, INTERNAL, LM, ScoredHypotheses, padded, tune
-from tasks.speech.search.beam_search import Fusion, Hypothesis, recognise
+from tasks.speech.search.beam_search import Fusion, Hypothesis, beam_search
 from tasks.speech.search.scorer import Scorer, sentence_scores
 
 _NBEST = 20
@@ -132,8 +131,8 @@ class _DevLists:
         """
         wide = settings.search.model_copy(update={"nbest": settings.search.beam_width})
         fusion = weighted(self._scorers, dict(zip(NAMES, point, strict=True)))
-        decoded = recognise(self._recogniser, self._frames, wide, fusion)
         units, total = self._recogniser.units, 0
+        decoded = beam_search(self._recogniser.model, units.blank, self._frames, wide, fusion)
         for reference, entries, hypotheses in zip(self.references, self._lists, decoded, strict=True):
             for place, found in enumerate(hypotheses[:_NBEST]):
                 known, errors = entries.get(found.units, (None, -1))

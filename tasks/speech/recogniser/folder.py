@@ -9,13 +9,12 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as tensors_as_bytes
 
-from tasks.errors import ModelError
 from tasks.files.atomic_file import atomic_folder, atomic_writer
 from tasks.language_model.model_folder import SETTINGS, WEIGHTS, check_replaceable, checked_content, read_settings
 from tasks.settings.checks import as_plain, check_settings
@@ -26,21 +25,15 @@ _KIND, _FORMAT = "emformer_transducer", 1
 _UNITS, _STATISTICS = "units.model", "statistics.json"
 
 
-def save_recogniser(
-    folder: str | Path, recogniser: Recogniser, *, store: Literal["float32", "float16"] = "float32"
-) -> str:
+def save_recogniser(folder: str | Path, recogniser: Recogniser) -> str:
     """Write a recogniser folder and return the recogniser's hash; an earlier folder stays until the new is complete.
 
-    The folder has mode 0700 and its files 0600. Raises ``ModelError`` if the folder holds something else, or if a
-    weight is too large for ``store``.
+    Weights are stored as float16. The folder has mode 0700 and its files 0600. Raises ``ModelError`` if the folder
+    holds something else.
     """
     check_replaceable(folder)
-    kind = torch.float16 if store == "float16" else torch.float32
     weights = recogniser.model.state_dict()
-    tensors = {name: value.detach().cpu().to(kind).contiguous() for name, value in weights.items()}
-    for name, value in tensors.items():
-        if not bool(torch.isfinite(value).all()):
-            raise ModelError(f"weight {name!r} is not finite as {store}; store float32, or train again")
+    tensors = {name: value.detach().cpu().half().contiguous() for name, value in weights.items()}
     statistics = {name: value.tolist() for name, value in vars(recogniser.feature_statistics).items()}
     contents = {WEIGHTS: tensors_as_bytes(tensors), _STATISTICS: json.dumps(statistics).encode()}
     contents |= dict(zip(_unit_files(recogniser.units.languages), recogniser.units.models, strict=True))

@@ -1,10 +1,5 @@
-"""Training of a recogniser with Lightning, with the same handling of ranks and checkpoints as for language models.
+"""Training of a recogniser with Lightning, with the same handling of ranks and checkpoints as for language models."""
 
-Held-out speech is decoded greedily, many utterances at once: the best unit at each step. Reported results use the
-search of several hypotheses in ``tasks.speech.search``.
-"""
-
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -18,6 +13,8 @@ from tasks.speech.recogniser.speech_batches import SpeechBatch, SpeechBatches, p
 from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.transducer_loss import transducer_loss
 from tasks.speech.recogniser.units import Units
+from tasks.speech.rescoring.settings import SearchSettings
+from tasks.speech.search.beam_search import beam_search
 from tasks.speech.word_errors.word_errors import ALL, count_errors
 from tasks.training.loop import Training
 
@@ -60,39 +57,7 @@ class RecogniserNetwork(nn.Module):
         return transducer_loss(logits, targets, frames, lengths, self.blank).sum()
 
 
-_MOST_UNITS_PER_FRAME = 10
-"""Guards against a joiner that never emits the blank."""
-
-
-@torch.no_grad()
-def greedy_decode(model: "RNNT", blank: int, encoded: Sequence[Tensor]) -> list[list[int]]:
-    """Units of each utterance from its encoded frames (T', D), without the blank."""
-    count, device = len(encoded), next(model.parameters()).device
-    found: list[list[int]] = [[] for _ in encoded]
-    lengths = torch.tensor([len(frames) for frames in encoded], device=device)
-    frames = torch.nn.utils.rnn.pad_sequence(list(encoded), batch_first=True).to(device)  # (B, T', D)
-    ones = torch.ones(count, dtype=torch.int32, device=device)
-    predicted, _, state = model.predict(torch.full((count, 1), blank, device=device), ones, None)  # (B, 1, D)
-    for time in range(frames.shape[1]):
-        active = time < lengths  # (B,)
-        for _ in range(_MOST_UNITS_PER_FRAME):
-            scores, _, _ = model.join(frames[:, time : time + 1], ones, predicted, ones)  # (B, 1, 1, V)
-            best = scores[:, 0, 0].argmax(-1)  # (B,)
-            active = active & (best != blank)
-            if not bool(active.any()):
-                break
-            for row in active.nonzero()[:, 0].tolist():
-                found[row].append(int(best[row]))
-            following, _, next_state = model.predict(best[:, None], ones, state)
-            predicted = torch.where(active[:, None, None], following, predicted)
-            state = [
-                [torch.where(active[:, None], new, old) for new, old in zip(new_layer, old_layer, strict=True)]
-                for new_layer, old_layer in zip(next_state, state, strict=True)
-            ]
-    return found
-
-
-_BATCH = 16
+_BATCH, _GREEDY = 16, SearchSettings(beam_width=1, nbest=1)
 ValidUtterance = tuple[str, list[int], Tensor]
 """Words, units and normalised features of a held-out utterance, the same at every validation."""
 
@@ -117,7 +82,7 @@ class RecogniserTrainingModule(Training):
     """One network, with its losses in nats per unit and its validation.
 
     The curve has ``train_loss`` (the transducer's), ``encoder_loss`` (connectionist temporal classification),
-    ``valid_loss`` and ``valid_wer`` (greedy decoding, a share).
+    ``valid_loss`` and ``valid_wer`` (a beam of one hypothesis, a share).
     """
 
     validates_first = False
@@ -151,8 +116,8 @@ class RecogniserTrainingModule(Training):
             padded, lengths = (each.to(self.device) for each in pad_targets(targets))
             stacked = torch.nn.utils.rnn.pad_sequence(encoded, batch_first=True).to(self.device)  # (B, T', D)
             loss += float(network.loss_of(stacked, frames, padded, lengths))
-            for ids in greedy_decode(network.model, units.blank, encoded):
-                found[str(len(found))] = units.decode(ids)
+            for best, *_ in beam_search(network.model, units.blank, encoded, _GREEDY):
+                found[str(len(found))] = units.decode(best.units)
         if not utterances:
             return [0.0] * 4
         errors = count_errors({str(row): text for row, (text, _, _) in enumerate(utterances)}, found)

@@ -164,16 +164,9 @@ class Recogniser:
         """Normalised features (T, bands) of a signal (samples,) at the recogniser's sample rate."""
         return self.feature_statistics.normalise(log_mel(samples, self.settings.features))
 
-    def encode(self, features: Sequence[Tensor], *, streaming: bool = False) -> list[Tensor]:
-        """Encoded frames (T', D) of several utterances, from normalised features.
-
-        ``streaming``: segment by segment as in live speech. The frames are the same up to rounding; this is slower, and
-        memory does not grow with the square of the length.
-        """
-        if not streaming:
-            return transcribe(self.model, features, self.settings.architecture)
-        stream = StreamingTranscriber(self.model, self.settings.architecture)
-        return [torch.cat([stream.feed(each), stream.finish()]) for each in features]
+    def encode(self, features: Sequence[Tensor]) -> list[Tensor]:
+        """Encoded frames (T', D) of several utterances, from normalised features."""
+        return transcribe(self.model, features, self.settings.architecture)
 
 
 @torch.no_grad()
@@ -190,46 +183,3 @@ def transcribe(model: "RNNT", features: Sequence[Tensor], architecture: Recognis
     encoded, _ = model.transcribe(batch.to(device), segments.to(device))
     frames = (lengths // architecture.reduction).tolist()
     return [row[:length].cpu() for row, length in zip(encoded, frames, strict=True)]
-
-
-class StreamingTranscriber:
-    """The encoder for one utterance that is still being spoken.
-
-    It reads ``segment_frames`` new frames at a time and ``right_context_frames`` after them, so its delay is the sum of
-    both. Its output equals ``transcribe`` of the whole utterance up to rounding.
-    """
-
-    def __init__(self, model: "RNNT", architecture: RecogniserArchitecture) -> None:
-        self.model, self.architecture = model, architecture
-        self._state: list[list[Tensor]] | None = None
-        self._waiting: list[Tensor] = []
-
-    def feed(self, features: Tensor) -> Tensor:
-        """Reads any number of normalised features (T, bands); returns the encoded frames (T', D) that are ready."""
-        waiting = torch.cat([*self._waiting, features])
-        segment = self.architecture.segment_frames
-        whole = max(0, len(waiting) - self.architecture.right_context_frames) // segment * segment
-        self._waiting = [waiting[whole:]]
-        return self._encoded(waiting, whole)
-
-    def finish(self) -> Tensor:
-        """The remaining encoded frames (T', D) at the end of the utterance, and resets for a new one."""
-        waiting = torch.cat(self._waiting or [torch.zeros(0, 1)])
-        missing = -len(waiting) % self.architecture.segment_frames + self.architecture.right_context_frames
-        found = self._encoded(torch.nn.functional.pad(waiting, (0, 0, 0, missing)), len(waiting))
-        self._state, self._waiting = None, []
-        return found
-
-    @torch.no_grad()
-    def _encoded(self, features: Tensor, frames: int) -> Tensor:
-        """Encoded frames (T', D) of the first ``frames``, which the right context follows."""
-        device = next(self.model.parameters()).device
-        segment, right = self.architecture.segment_frames, self.architecture.right_context_frames
-        # The lengths that torchaudio's streaming mode takes count the right context too.
-        length = torch.tensor([segment + right], device=device)
-        found = [torch.zeros(0, self.architecture.encoding)]
-        for begin in range(0, frames, segment):
-            part = features[None, begin : begin + segment + right].to(device)
-            encoded, _, self._state = self.model.transcribe_streaming(part, length, self._state)
-            found.append(encoded[0, : min(segment, frames - begin) // self.architecture.reduction].cpu())
-        return torch.cat(found)

@@ -84,7 +84,7 @@ def train_on_speech(
                 unit_languages=list(units.languages),
             )
             trained = Recogniser(network.model, units, statistics, description)
-            saved = save_recogniser(files.output, trained, store="float16")
+            saved = save_recogniser(files.output, trained)
     rate = next((point["valid_wer"] for point in reversed(record.curve) if "valid_wer" in point), None)
     per_second = round(record.audio_seconds / record.train_seconds, 1) if record.train_seconds else None
     report = Report(seed=seed).measure(
@@ -123,9 +123,7 @@ def _speech(settings: TrainedRecogniser, path: str | None, *, is_text: bool, **s
     """Recordings of a manifest, or sentences of a text with these changes to the settings of their ``synthesis``."""
     if not is_text:
         return RecordedSpeech(str(path), settings.features, settings.training, settings.languages)
-    if settings.languages:
-        synthesis["languages"] = settings.languages
-    changed = settings.synthesis.model_copy(update=synthesis)
+    changed = settings.synthesis.model_copy(update={"languages": settings.languages, **synthesis})
     return SyntheticSpeech(str(path), changed, settings.features, settings.training)
 
 
@@ -168,10 +166,9 @@ def _units(settings: TrainedRecogniser, speech: TrainingSpeech, begin: Recognise
                 f"{len(begin.units)}; give that number"
             )
         return begin.units
-    if speech.languages is None or units.pooled:
-        return train_units(speech.texts, units.size, units.sentences)
-    texts = zip(speech.texts, speech.languages, strict=True)
-    return train_language_units(texts, settings.languages, units.size, units.sentences)
+    if speech.languages is None:
+        return train_units(speech.texts, units.size)
+    return train_language_units(zip(speech.texts, speech.languages, strict=True), settings.languages, units.size)
 
 
 def _statistics(speech: TrainingSpeech, seed: int) -> FeatureStatistics:

@@ -18,11 +18,6 @@ class SearchSettings(Settings):
     """Maximum of units that one frame may emit; guards against a model that never emits blank (torchaudio: 100)."""
     nbest: int = Field(default=5, ge=1)
     """Hypotheses that are returned for each utterance; at most ``beam_width``."""
-    language_bias: dict[str, float | None] = Field(default={}, exclude_if=lambda bias: not bias)
-    """By language of a recogniser with language-specific units: a bias in nats on the log-probabilities of its units,
-    before they are normalised again; ``null``: the language is never emitted."""
-    batch_utterances: int = Field(default=512, ge=1)
-    """Utterances of similar length that are searched at once; affects speed and memory only."""
 
 
 class WordErrorSettings(Settings):

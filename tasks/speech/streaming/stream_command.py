@@ -235,7 +235,7 @@ def _decoded(recogniser: "Recogniser", speech: "EncodedSpeech", settings: Stream
 
     A beginning is whole segments of the encoder whose right context was heard too, and all frames at the end.
     """
-    from tasks.speech.search.beam_search import recognise
+    from tasks.speech.search.beam_search import beam_search
 
     architecture, features = recogniser.settings.architecture, recogniser.settings.features
     segment, step = architecture.segment_frames, settings.step_seconds
@@ -252,7 +252,9 @@ def _decoded(recogniser: "Recogniser", speech: "EncodedSpeech", settings: Stream
         encoded.append(frames)
     best = settings.search.model_copy(update={"nbest": 1})
     found: dict[str, Texts] = {}
-    for (name, heard), hypotheses in zip(beginnings, recognise(recogniser, encoded, best), strict=True):
+    for (name, heard), hypotheses in zip(
+        beginnings, beam_search(recogniser.model, recogniser.units.blank, encoded, best), strict=True
+    ):
         found[name] = (*found.get(name, ()), (heard, recogniser.units.decode(hypotheses[0].units)))
     return found
 
