@@ -100,8 +100,7 @@ def transcribe(settings: TranscribeSettings, files: TranscribeFiles, cell: Cell,
 
 def _whisper(model: str, settings: TranscribeSettings) -> "tuple[int, Callable[[Tensor], str]]":
     """Whisper's sample rate, and the text of samples by it."""
-    from tasks.speech.whisper.recogniser import SAMPLE_RATE, load_whisper
-    from tasks.speech.whisper.transcription import hypotheses_of
+    from tasks.speech.whisper.recogniser import SAMPLE_RATE, hypotheses_of, load_whisper
 
     recogniser = load_whisper(model)
     search, width = recogniser.search(settings.whisper), settings.whisper.beam_width
@@ -112,7 +111,7 @@ def _trained(folder: str | None, settings: TranscribeSettings, report: Report) -
     """A recogniser's sample rate, and the text of samples by it."""
     from tasks.speech.recogniser.folder import load_recogniser
     from tasks.speech.search.beam_search import beam_search
-    from tasks.speech.whisper.transcription import windows_of
+    from tasks.speech.whisper.recogniser import windows_of
 
     recogniser = load_recogniser(str(folder))
     if recogniser.settings.synthetic:

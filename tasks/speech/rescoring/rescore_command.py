@@ -33,16 +33,20 @@ from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.speech.rescoring.hypothesis_table import (
-    HypothesisTable,
-    axes_of,
-    hypothesis_table,
-    tune_weights,
-    with_language_model,
-)
 from tasks.speech.rescoring.nbest_lists import NbestList, read_nbest
 from tasks.speech.rescoring.settings import RescoreSettings
-from tasks.speech.rescoring.tuning import BONUS, LM, UNKNOWN, TunedWeights, Weights
+from tasks.speech.rescoring.tuning import (
+    BONUS,
+    LM,
+    UNKNOWN,
+    HypothesisTable,
+    TunedWeights,
+    Weights,
+    axes_of,
+    hypothesis_table,
+    tune,
+    with_language_model,
+)  # fmt: skip
 from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors, shown_rate
 from tasks.speech.word_errors.references import measure_overlap, read_references
 from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
@@ -153,13 +157,13 @@ def _measured(files: RescoreFiles, chosen: RescoreSettings, resources: ResourceS
     groups = files.word_groups(references, files.references or files.nbest, intervals)
     overlap = measure_overlap(references.values(), files.training_text) if files.training_text else None
     dev_table, table = hypothesis_table(dev, "n-best lists of --dev"), hypothesis_table(test, "n-best lists of --nbest")
-    tuned_bonus = tune_weights(dev_table, {BONUS: settings.insertion_bonuses}, settings.resamples)
+    tuned_bonus = tune(dev_table, {BONUS: settings.insertion_bonuses})
     # Without a language model the recogniser's own choice stays.
     tuned: TunedWeights | None = None
     numbers: dict[str, Any] = {}
     if files.model:
         (dev_table, table), numbers = _scored([dev_table, table], files.model, chosen, resources)
-        tuned = tune_weights(dev_table, axes_of(settings, dev_table), settings.resamples)
+        tuned = tune(dev_table, axes_of(settings, dev_table))
     weights = tuned.weights if tuned else {}
     texts = _written_choice(files.output, table, weights)
     errors = files.count(references, texts, groups, listing_path(files.output))

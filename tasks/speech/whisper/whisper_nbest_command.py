@@ -56,8 +56,7 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
 
     utterances, limit = read_manifest(files.manifest), settings.maximum_seconds
     set_up_torch(resources.threads)
-    from tasks.speech.whisper.recogniser import SAMPLE_RATE, load_whisper
-    from tasks.speech.whisper.transcription import hypotheses_of, merge_spellings
+    from tasks.speech.whisper.recogniser import SAMPLE_RATE, hypotheses_of, load_whisper, merge_spellings
 
     recogniser = load_whisper(files.model)
     search, seconds = recogniser.search(settings), recording_seconds(utterances, limit)
