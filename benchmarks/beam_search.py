@@ -15,7 +15,7 @@ from torchaudio.models import RNNTBeamSearch
 from benchmarks.frame import speed
 from benchmarks.texts import messages
 from tasks.speech.audio.settings import SynthesisSettings
-from tasks.speech.recogniser.folder import load_recogniser
+from tasks.speech.recogniser.recogniser import load_recogniser
 from tasks.speech.rescoring.settings import SearchSettings
 from tasks.speech.search.beam_search import beam_search
 from tasks.speech.synthesis.synthetic_corpus import Synthesiser, speak_drawn

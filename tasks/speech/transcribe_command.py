@@ -104,12 +104,12 @@ def _whisper(model: str, settings: TranscribeSettings) -> "tuple[int, Callable[[
 
     recogniser = load_whisper(model)
     search, width = recogniser.search(settings.whisper), settings.whisper.beam_width
-    return SAMPLE_RATE, lambda samples: hypotheses_of(recogniser, samples, search, width)[0][0].text
+    return SAMPLE_RATE, lambda samples: hypotheses_of(recogniser, samples, search, width)[0].text
 
 
 def _trained(folder: str | None, settings: TranscribeSettings, report: Report) -> "tuple[int, Callable[[Tensor], str]]":
     """A recogniser's sample rate, and the text of samples by it."""
-    from tasks.speech.recogniser.folder import load_recogniser
+    from tasks.speech.recogniser.recogniser import load_recogniser
     from tasks.speech.search.beam_search import beam_search
     from tasks.speech.whisper.recogniser import windows_of
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from soundfile import SoundFile
     from torchaudio.transforms import Resample
 
-_LARGEST_FILTER = 1_000_000
-"""Maximum of taps in torchaudio's filter bank; odd ratios of rates (44,101 to 16,000 Hz) would need gigabytes."""
 _ZERO_CROSSINGS = 16
 """Zero crossings of the sinc on each side; torchaudio's 6 pass a tone 1 kHz above the limit at a seventh."""
 
@@ -33,12 +31,7 @@ def resample(samples: torch.Tensor, from_rate: int, to_rate: int) -> torch.Tenso
     if from_rate == to_rate or not len(samples):
         return samples
     divisor = math.gcd(from_rate, to_rate)
-    up, down = to_rate // divisor, from_rate // divisor
-    if up * down <= _LARGEST_FILTER:
-        return _filter(down, up)(samples)
-    from scipy.signal import resample_poly
-
-    return torch.from_numpy(resample_poly(samples.numpy(), up, down))
+    return _filter(from_rate // divisor, to_rate // divisor)(samples)
 
 
 @cache

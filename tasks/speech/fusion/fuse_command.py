@@ -55,7 +55,7 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
         raise ParameterError("--model needs weights; give --weights FILE, which 'palimpsest tune-fusion' finds on dev")
     from tasks.speech.fusion.fusion_weights import NAMES, fusion_scorers, read_weights, weighted
     from tasks.speech.recogniser.encoded_speech import read_transcribed
-    from tasks.speech.recogniser.folder import load_recogniser
+    from tasks.speech.recogniser.recogniser import load_recogniser
     from tasks.speech.search.beam_search import beam_search
     from tasks.torch_setup import set_up_torch
 

@@ -11,7 +11,7 @@ the word error rate of a real decoding are not used.
 import itertools
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from tasks.language_model.normalisation import normalise
 from tasks.language_model.opening import open_language_model
 from tasks.settings.base import Settings
 from tasks.settings.checks import check_settings
-from tasks.speech.fusion.scorers import CompletedWords, SpelledUnits, UnitModel, WordCounts, ZeroEncoder, is_of_units
+from tasks.speech.fusion.scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, is_of_units
 from tasks.speech.fusion.word_lookahead import WordLookahead
 from tasks.speech.recogniser.encoded_speech import EncodedSpeech
 from tasks.speech.recogniser.recogniser import Recogniser
@@ -52,14 +52,16 @@ def fusion_scorers(model: str, internal: InternalModel, recogniser: Recogniser) 
     """The scorers for a recogniser's beam search, and the hash of the language model's vocabulary."""
     language_model = open_language_model(model)
     words, units = language_model.next_words(), SpelledUnits(recogniser.units)
-    scorer: Scorer
     if isinstance(words, WholeWords):
-        scorer = CompletedWords(words, units)
-    elif is_of_units(words.vocabulary):
-        scorer = UnitModel(words, recogniser.units.pieces)
+        raise ParameterError(
+            f"--model {model!r} is a causal language model, which a beam search cannot ask for beginnings of words; fuse "
+            "without it, and let it choose among the lists by 'palimpsest rescore'"
+        )
+    found: dict[str, Scorer] = {BONUS: WordCounts(units)}
+    if is_of_units(words.vocabulary):
+        found[LM] = UnitModel(words, recogniser.units.pieces)
     else:
-        scorer = WordLookahead(words, units)
-    found = {BONUS: WordCounts(units), LM: scorer}
+        found[LM] = WordLookahead(words, units)
     return found | ({INTERNAL: ZeroEncoder()} if internal == "zero_encoder" else {}), language_model.vocabulary_hash
 
 
@@ -190,7 +192,6 @@ def tuned_weights(
     weights = FusionWeights(
         **dict(zip(NAMES, best, strict=True)), internal_lm=fusion.internal_lm, recogniser_hash=recogniser.hash
     )
-    tried = [dict(zip(NAMES, point, strict=True)) for point in decoded]
     return weights, {
         "wer": decoded[best] / words,
         "wer_alone": decoded[_ALONE] / words,
@@ -200,11 +201,7 @@ def tuned_weights(
         "at_edge_of_grid": promised.at_edge,
         "empty_references": sum(not reference for reference in lists.references),
         "not_encoded": len(dev.references) - len(dev.utterance_ids),
-        "grid": _rates(promised.points, promised.errors, words),
-        "decoded": _rates(tried, decoded.values(), words),
+        "grid": promised.grid(words),
+        "decoded": [{**dict(zip(NAMES, point, strict=True)), "wer": wrong / words} for point, wrong in decoded.items()],
         "tuning_seconds": time.perf_counter() - started,
     }
-
-
-def _rates(points: Iterable[dict[str, float]], errors: Iterable[int], words: int) -> list[dict[str, float]]:
-    return [{**point, "wer": wrong / words} for point, wrong in zip(points, errors, strict=True)]

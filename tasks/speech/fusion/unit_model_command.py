@@ -31,7 +31,7 @@ class UnitModelFiles(TrainedFolder):
     input: Annotated[str, READ]
     """text to train on, one sentence a line"""
     valid: Annotated[str | None, READ] = None
-    """plain text to measure progress on"""
+    """plain text that the model is measured on"""
 
 
 def unit_language_model(settings: NgramStage, files: UnitModelFiles, cell: Cell, resources: ResourceSettings) -> Report:
@@ -41,7 +41,7 @@ def unit_language_model(settings: NgramStage, files: UnitModelFiles, cell: Cell,
     from tasks.language_model.ngram.folder import save_ngrams
     from tasks.language_model.ngram.kneser_ney import estimate
     from tasks.speech.fusion.scorers import encode_units, unit_vocabulary
-    from tasks.speech.recogniser.folder import load_recogniser
+    from tasks.speech.recogniser.recogniser import load_recogniser
 
     check_replaceable(files.output)
     units, order = load_recogniser(files.recogniser).units, settings.ngram.order

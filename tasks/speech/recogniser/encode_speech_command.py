@@ -35,7 +35,7 @@ def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, 
     """Encode the recordings and write the file."""
     from tasks.speech.audio.manifest import read_manifest
     from tasks.speech.recogniser.encoded_speech import encode_utterances, write_encoded
-    from tasks.speech.recogniser.folder import load_recogniser
+    from tasks.speech.recogniser.recogniser import load_recogniser
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)

@@ -25,7 +25,7 @@ from tasks.speech.word_errors.references import read_references
 
 _FORMAT = "palimpsest encoded speech 1"
 _PREFIX = "utterance/"
-_FACTS = ("seconds", "frame_seconds", "synthetic")
+_FACTS = ("seconds", "synthetic")
 _BATCH_SECONDS = 60.0
 """Seconds of speech in a batch, about, with padding."""
 
@@ -38,8 +38,6 @@ class EncodedSpeech:
     """Hash of the recogniser that encoded the speech; only this recogniser can decode it."""
     seconds: Mapping[str, float]
     """Seconds of audio by utterance id."""
-    frame_seconds: float
-    """Seconds of speech in one frame."""
     synthetic: bool
     """Whether some of it is synthesised speech."""
     tensors: Mapping[str, Tensor]
@@ -141,4 +139,4 @@ def encode_utterances(
             bar.update(len(batch))
     fail_with_recordings(problems)
     synthetic = any(utterance.synthetic for utterance in utterances)
-    return EncodedSpeech(recogniser.hash, seconds, recogniser.frame_seconds, synthetic, found), clock, tally
+    return EncodedSpeech(recogniser.hash, seconds, synthetic, found), clock, tally

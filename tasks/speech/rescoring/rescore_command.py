@@ -212,10 +212,6 @@ def _shown(measured: Mapping[str, Any]) -> str:
 
 
 def _of_dev(dev: HypothesisTable, tuned: TunedWeights | None, tuned_bonus: TunedWeights) -> dict[str, Any]:
-    fewest: dict[tuple[float, float], int] = {}  # with the best bonus of unknown words
-    for point, errors in zip(tuned.points, tuned.errors, strict=True) if tuned else ():
-        pair = point[LM], point[BONUS]
-        fewest[pair] = min(fewest.get(pair, errors), errors)
     return {
         "utterances": len(dev.hypotheses),
         "words": dev.words,
@@ -225,7 +221,7 @@ def _of_dev(dev: HypothesisTable, tuned: TunedWeights | None, tuned_bonus: Tuned
         "wer": dev.wer(tuned.weights if tuned else {}),
         "deviations": tuned.deviation if tuned else {},
         "at_edge_of_grid": tuned.at_edge if tuned else [],
-        "grid": [{LM: pair[0], BONUS: pair[1], "wer": errors / dev.words} for pair, errors in sorted(fewest.items())],
+        "grid": tuned.grid(dev.words) if tuned else [],
     }
 
 

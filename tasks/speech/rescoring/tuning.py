@@ -170,6 +170,10 @@ class TunedWeights:
     at_edge: list[str]
     """Weights of the best point at an end of their axis, except 0: the grid may be too narrow."""
 
+    def grid(self, words: int) -> list[dict[str, float]]:
+        """The word error rate of each point."""
+        return [{**point, "wer": errors / words} for point, errors in zip(self.points, self.errors, strict=True)]
+
 
 def tune(
     hypotheses: ScoredHypotheses,

@@ -67,9 +67,9 @@ class WhisperRecogniser:
         return str(self.tokenizer.decode(list(pieces), clean_up_tokenization_spaces=False)).strip()
 
     @torch.inference_mode()
-    def decode(self, samples: torch.Tensor, search: "Search") -> tuple[list[ScoredHypothesis], bool]:
+    def decode(self, samples: torch.Tensor, search: "Search") -> list[ScoredHypothesis]:
         """Transcripts of a recording (samples,) of at most ``longest`` samples, the best first, as many as the beam is
-        wide; and whether they ended within the allowed number of pieces. If none did, they are the unfinished ones."""
+        wide. If none ended within the allowed number of pieces, they are the unfinished ones."""
         from transformers.generation import GenerationMixin
         from transformers.modeling_outputs import BaseModelOutput
 
@@ -92,7 +92,7 @@ class WhisperRecogniser:
         ended = [(ids[: ids.index(end)], mean) for ids, mean in scored if end in ids]
         best = ended or scored
         scale = len(best[0][0]) + bool(ended)
-        return [ScoredHypothesis(self.text_of(pieces), mean * scale) for pieces, mean in best], bool(ended)
+        return [ScoredHypothesis(self.text_of(pieces), mean * scale) for pieces, mean in best]
 
     def search(self, settings: WhisperSettings) -> "Search":
         """Prompt and search to decode a language without time stamps.
@@ -227,19 +227,17 @@ def _detector() -> torch.nn.Module:
 
 def hypotheses_of(
     recogniser: WhisperRecogniser, samples: torch.Tensor, search: Search, at_most: int
-) -> tuple[list[ScoredHypothesis], bool]:
-    """Hypotheses of a recording (samples,), best first, and whether all of them ended.
+) -> list[ScoredHypothesis]:
+    """Hypotheses of a recording (samples,), best first.
 
     Texts of successive windows are concatenated, and their scores added. Without speech: one hypothesis of no word.
     """
-    joined, all_ended = [ScoredHypothesis("", 0.0)], True
+    joined = [ScoredHypothesis("", 0.0)]
     for window in windows_of(samples, recogniser.longest, SAMPLE_RATE):
-        found, ended = recogniser.decode(window, search)
-        all_ended &= ended
-        after = merge_spellings(found)
+        after = merge_spellings(recogniser.decode(window, search))
         pairs = [ScoredHypothesis(f"{a.text} {b.text}".strip(), a.score + b.score) for a in joined for b in after]
         joined = sorted(pairs, key=lambda hypothesis: -hypothesis.score)[:at_most]
-    return joined, all_ended
+    return joined
 
 
 def merge_spellings(hypotheses: Iterable[ScoredHypothesis]) -> list[ScoredHypothesis]:

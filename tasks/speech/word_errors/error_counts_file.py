@@ -20,12 +20,10 @@ import numpy as np
 from tasks.corpora.text_lines import line_writer, read_lines, write_lines
 from tasks.errors import SpeechError
 from tasks.language_model.evaluation.protocol import normalisation_name
-from tasks.language_model.evaluation.reference_text import FARTHEST
 from tasks.language_model.normalisation import normalise
 from tasks.speech.rescoring.settings import WordErrorSettings
 from tasks.speech.word_errors.word_errors import (
     ALL,
-    BEHIND,
     CHARACTERS,
     DELETE,
     INSERT,
@@ -71,12 +69,10 @@ def measure_errors(errors: ErrorTable, settings: WordErrorSettings) -> dict[str,
 
 def _masked(errors: ErrorTable, settings: WordErrorSettings, technique: str) -> dict[str, Any]:
     found = _group(errors, settings, f"{MASKED}:{technique}")
-    after = {distance: f"{BEHIND}:{technique}:{distance}" for distance in range(1, FARTHEST + 1)}
     return {
         **found,
         "share": found["words"] / int(errors.of(ALL).units.sum()),
         **_rate(errors, settings, f"{REST}:{technique}", "wer_rest"),
-        "behind": {str(d): _group(errors, settings, group) for d, group in after.items() if group in errors.groups},
     }
 
 

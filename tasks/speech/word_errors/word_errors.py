@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import jiwer
 
 ALL, CHARACTERS, MIXED_UNITS = "all", "characters", "mixed units"
-MASKED, REST, BEHIND, LANGUAGE = "masked", "rest", "behind", "language"
+MASKED, REST, LANGUAGE = "masked", "rest", "language"
 EQUAL, SUBSTITUTE, DELETE, INSERT = KINDS = ("equal", "substitute", "delete", "insert")
 """Kinds of an alignment's chunks, named by jiwer."""
 _IDS_SHOWN = 10
@@ -64,8 +64,7 @@ class ErrorTable:
 
 WordGroups = Mapping[str, Mapping[str, np.ndarray]]
 """By group and utterance id, whether each word of the reference belongs to it (N,), bool. ``masked:TECHNIQUE``: words
-that a technique masks; ``behind:TECHNIQUE:D``: the word D places after a masked one; ``language:...``: groups of
-``mixed_units``."""
+that a technique masks; ``language:...``: groups of ``mixed_units``."""
 
 _UNITS = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
 _IS_UNSPACED = re.compile(f"[{UNSPACED}]")

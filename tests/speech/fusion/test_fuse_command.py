@@ -9,7 +9,7 @@ from stage_commands import settings
 from tiny_language_models import save_ngram
 
 from tasks.speech.recogniser.encoded_speech import EncodedSpeech, write_encoded
-from tasks.speech.recogniser.folder import load_recogniser
+from tasks.speech.recogniser.recogniser import load_recogniser
 from tasks.speech.rescoring.nbest_lists import read_nbest
 
 SENTENCES = ["the dog", "a dog and the cat", "the cat", "then a cat", "and the dog", "a cat and a dog"]

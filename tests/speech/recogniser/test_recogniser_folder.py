@@ -9,7 +9,7 @@ import torch
 from tiny_recogniser import random_recogniser
 
 from tasks.errors import ModelError, SpeechError
-from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
+from tasks.speech.recogniser.recogniser import load_recogniser, save_recogniser
 from tasks.speech.recogniser.recogniser import FeatureStatistics
 from tasks.speech.recogniser.units import WORD_BEGIN, train_language_units, train_units
 

@@ -19,8 +19,8 @@ from stage_commands import settings
 from tasks.cli import main
 from tasks.speech.audio.manifest import Utterance, read_manifest, write_manifest
 from tasks.speech.recogniser.encoded_speech import read_encoded
-from tasks.speech.recogniser.folder import load_recogniser
-from tasks.speech.recogniser.network import greedy_decode
+from tasks.speech.recogniser.recogniser import load_recogniser
+from tasks.speech.recogniser.training_stage import greedy_decode
 
 TONES = {"la": 500.0, "mi": 1000.0, "so": 2000.0, "do": 4000.0}
 RATE = 16_000

@@ -6,7 +6,7 @@ from command_results import measured, refusal, report, write_records
 from tiny_recogniser import RATE, write_noise
 
 from tasks.speech.audio.audio_file import read_audio
-from tasks.speech.recogniser.folder import load_recogniser
+from tasks.speech.recogniser.recogniser import load_recogniser
 from tasks.speech.recogniser.recogniser import StreamingTranscriber
 from tasks.speech.rescoring.settings import SearchSettings
 from tasks.speech.search.beam_search import beam_search
