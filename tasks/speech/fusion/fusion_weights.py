@@ -54,7 +54,7 @@ def fusion_scorers(model: str, internal: InternalModel, recogniser: Recogniser) 
     words, units = language_model.next_words(), SpelledUnits(recogniser.units)
     if isinstance(words, WholeWords):
         raise ParameterError(
-            f"--model {model!r} is a causal language model, which a beam search cannot ask for beginnings of words; fuse "
+            f"--model {model!r} is a causal language model, and gives no probability to beginnings of words; fuse "
             "without it, and let it choose among the lists by 'palimpsest rescore'"
         )
     found: dict[str, Scorer] = {BONUS: WordCounts(units)}
