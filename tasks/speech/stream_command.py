@@ -29,7 +29,7 @@ from tasks.records.stage_report import Report
 from tasks.settings.base import Settings
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.settings import SearchSettings, WordErrorSettings
-from tasks.speech.word_errors.error_counts_file import error_warnings, mean_with_interval, measure_errors, shown_rate
+from tasks.speech.word_errors.error_report import error_warnings, mean_with_interval, measure_errors, shown_rate
 from tasks.speech.word_errors.references import read_references
 from tasks.speech.word_errors.word_error_rate_command import ErrorFiles, listing_path
 from tasks.speech.word_errors.word_errors import count_errors, mixed_units

@@ -25,7 +25,7 @@ from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
 from tasks.speech.rescoring.settings import FuseSettings
-from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors, shown_errors
+from tasks.speech.word_errors.error_report import error_warnings, measure_errors, shown_errors
 from tasks.speech.word_errors.references import measure_overlap
 from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
 

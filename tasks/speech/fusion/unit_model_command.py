@@ -30,14 +30,11 @@ class UnitModelFiles(TrainedFolder):
     """recogniser whose units are modelled"""
     input: Annotated[str, READ]
     """text to train on, one sentence a line"""
-    valid: Annotated[str | None, READ] = None
-    """plain text that the model is measured on"""
 
 
 def unit_language_model(settings: NgramStage, files: UnitModelFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Divide the text into units, count them, write the model."""
     from tasks.language_model.model_folder import check_replaceable
-    from tasks.language_model.ngram.backoff_model import NgramMixture
     from tasks.language_model.ngram.folder import save_ngrams
     from tasks.language_model.ngram.kneser_ney import estimate
     from tasks.speech.fusion.scorers import encode_units, unit_vocabulary
@@ -46,19 +43,16 @@ def unit_language_model(settings: NgramStage, files: UnitModelFiles, cell: Cell,
     check_replaceable(files.output)
     units, order = load_recogniser(files.recogniser).units, settings.ngram.order
     vocabulary, text = unit_vocabulary(units.pieces), encode_units(files.input, units)
-    valid = encode_units(files.valid, units) if files.valid else None
     model, _ = estimate(text, order, len(vocabulary))
     save_ngrams(files.output, model, vocabulary)
-    loss = NgramMixture([model], [1.0]).mean_loss(valid) if valid else None
     shown = f"order {order} over {len(units.pieces)} units, from {text.sentences:,} sentences"
-    return Report(shown=shown if loss is None else f"{shown}; {loss:.3f} nats a unit on the validation text").measure(
+    return Report(shown=shown).measure(
         units=len(units.pieces),
         units_hash=units.hash,
         vocabulary_hash=vocabulary.hash,
         order=order,
         sentences=text.sentences,
         text_units=text.words,
-        valid_nats_a_unit=loss,
     )
 
 

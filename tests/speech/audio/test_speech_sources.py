@@ -6,9 +6,9 @@ import soundfile
 
 from tasks.errors import SpeechError
 from tasks.speech.audio.manifest import Utterance
-from tasks.speech.audio.published_speech import read_librispeech, read_wsj_speech
 from tasks.speech.audio.recordings import LeftOut
 from tasks.speech.audio.settings import LibriSpeech, WallStreetJournalSpeech
+from tasks.speech.audio.speech_sources import read_librispeech, read_wsj_speech
 
 SHORTENED = b"NIST_1A\n   1024\nsample_coding -s26 pcm,embedded-shorten-v2.00\nend_head\n".ljust(2048)
 
