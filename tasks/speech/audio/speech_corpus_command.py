@@ -103,14 +103,8 @@ def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
     return Report(measured, seed=settings.synthesis.seed, shown=shown)
 
 
-def _cell(files: SpeechCorpusFiles, section: str | None, cell: Cell) -> Cell:
-    """The dataset that a section ``speech.corpora.NAME.PART`` belongs to."""
-    keys = str(section).split(".")
-    return Cell(dataset=keys[2]) if len(keys) == 4 and keys[:2] == ["speech", "corpora"] else cell
-
-
 COMMAND = StageCommand(
-    "speech_corpus", speech_corpus, SpeechSettings, SpeechCorpusFiles, "{name}", cell_of=_cell,
+    "speech_corpus", speech_corpus, SpeechSettings, SpeechCorpusFiles, "{name}", labels=("dataset",),
     named_settings=lambda section: {"kind": "manifest"},
     # A folder of recordings is large, and its files are never outputs.
     files_of_settings=lambda settings: [settings.source] if Path(settings.source).is_file() else [],

@@ -86,7 +86,7 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
     decoded = beam_search(recogniser.model, units.blank, test.frames, settings.search, fusion)
     seconds = time.perf_counter() - started
     nbest = []
-    for name, hypotheses in zip(test.utterance_ids, decoded, strict=True):
+    for name, hypotheses in zip(test.tensors, decoded, strict=True):
         # Units that spell the same words are merged, with their best score.
         scores: dict[str, float] = {}
         for hypothesis in hypotheses:

@@ -95,15 +95,13 @@ def read_weights(path: str, settings: TuneFusionSettings, recogniser: Recogniser
     except (OSError, ValueError) as error:
         reason = "does not exist" if isinstance(error, FileNotFoundError) else "is no file of fusion weights"
         raise ParameterError(f"--weights: {path!r} {reason}; 'palimpsest tune-fusion' writes one") from None
-    for name, tuned, here in (
-        ("recogniser", found.recogniser_hash[:12], recogniser.hash[:12]),
-        ("fusion.internal_lm", found.internal_lm, settings.fusion.internal_lm),
-    ):
-        if tuned != here:
-            raise ParameterError(
-                f"--weights: {path!r} was tuned with {name} {tuned!r}, and here it is {here!r}; tune again by "
-                "'palimpsest tune-fusion'"
-            )
+    tuned = {"recogniser": found.recogniser_hash[:12], "fusion.internal_lm": found.internal_lm}
+    here = {"recogniser": recogniser.hash[:12], "fusion.internal_lm": settings.fusion.internal_lm}
+    if other := [name for name in tuned if tuned[name] != here[name]]:
+        raise ParameterError(
+            f"--weights: {path!r} was tuned with {other[0]} {tuned[other[0]]!r}, and here it is {here[other[0]]!r}; "
+            "tune again by 'palimpsest tune-fusion'"
+        )
     return found
 
 
@@ -124,7 +122,7 @@ class _DevLists:
 
     def __init__(self, scorers: Scorers, recogniser: Recogniser, dev: EncodedSpeech) -> None:
         self._scorers, self._recogniser, self._frames = scorers, recogniser, dev.frames
-        self.references = [normalise(dev.references[name]) for name in dev.utterance_ids]
+        self.references = [normalise(dev.references[name]) for name in dev.tensors]
         self._lists: list[dict[tuple[int, ...], tuple[Hypothesis, int]]] = [{} for _ in self.references]
 
     def decode(self, point: Point, settings: TuneFusionSettings) -> int:
@@ -196,11 +194,11 @@ def tuned_weights(
         "wer": decoded[best] / words,
         "wer_alone": decoded[_ALONE] / words,
         "deviations": tuned.deviation,
-        "utterances": len(dev.utterance_ids),
+        "utterances": len(dev.tensors),
         "words": words,
         "at_edge_of_grid": promised.at_edge,
         "empty_references": sum(not reference for reference in lists.references),
-        "not_encoded": len(dev.references) - len(dev.utterance_ids),
+        "not_encoded": len(dev.references) - len(dev.tensors),
         "grid": promised.grid(words),
         "decoded": [{**dict(zip(NAMES, point, strict=True)), "wer": wrong / words} for point, wrong in decoded.items()],
         "tuning_seconds": time.perf_counter() - started,

@@ -46,11 +46,6 @@ class EncodedSpeech:
     """References by utterance id, if they were read too; some may have no utterance."""
 
     @property
-    def utterance_ids(self) -> list[str]:
-        """Utterance ids in the manifest's order."""
-        return list(self.tensors)
-
-    @property
     def frames(self) -> list[Tensor]:
         """Encoded frames of each utterance, float32 (T, D)."""
         return [tensor.float() for tensor in self.tensors.values()]
@@ -61,7 +56,7 @@ def write_encoded(path: str | Path, speech: EncodedSpeech) -> None:
     from safetensors.torch import save
 
     tensors = {f"{_PREFIX}{name}": value.half().contiguous() for name, value in speech.tensors.items()}
-    document = {"format": _FORMAT, "recogniser": speech.recogniser_hash, "utterance_ids": speech.utterance_ids}
+    document = {"format": _FORMAT, "recogniser": speech.recogniser_hash, "utterance_ids": list(speech.tensors)}
     document |= {name: getattr(speech, name) for name in _FACTS}
     with atomic_writer(path, private=True, binary=True) as stream:
         stream.write(save(tensors, metadata={"palimpsest": json.dumps(document)}))

@@ -9,7 +9,6 @@ end. Scores are summed in float64, torchaudio's in float32, so near ties may be 
 """
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -72,13 +71,13 @@ def beam_search(
     device = next(model.parameters()).device
     order = sorted(range(len(encoded)), key=lambda index: -len(encoded[index]))
     found: list[list[Hypothesis]] = [[] for _ in encoded]
-    with ExitStack() as stack:
+    rows = _USUAL_UTTERANCES * settings.beam_width
+    with (
         # The predictor's and joiner's weights, laid out for the fastest matrix products.
-        for part in (model.predictor, model.joiner):
-            stack.enter_context(laid_out_layers(part, _USUAL_UTTERANCES * settings.beam_width))
-        bar = stack.enter_context(
-            tqdm(total=len(encoded), desc="decoding", unit="utterance", disable=None, leave=False)
-        )
+        laid_out_layers(model.predictor, rows),
+        laid_out_layers(model.joiner, rows),
+        tqdm(total=len(encoded), desc="decoding", unit="utterance", disable=None, leave=False) as bar,
+    ):
         for begin in range(0, len(order), _BATCH):
             chosen = order[begin : begin + _BATCH]
             frames = [encoded[index].to(device=device, dtype=torch.float32) for index in chosen]

@@ -154,11 +154,7 @@ def load_whisper(model: str) -> WhisperRecogniser:
         raise
     except Exception as error:
         raise unreachable(model, error) from None
-    generation = loaded.generation_config
-    needed = ["no_timestamps_token_id"]
-    if getattr(generation, "is_multilingual", False):
-        needed += ["lang_to_id", "task_to_id"]
-    if any(getattr(generation, name, None) is None for name in needed):
+    if getattr(loaded.generation_config, "no_timestamps_token_id", None) is None:
         raise ModelError(f"model {model!r} has no generation_config.json of a Whisper model; fetch that file too")
     if len(tokenizer) < config.eos_token_id:
         raise ModelError(
