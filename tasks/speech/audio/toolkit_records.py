@@ -124,7 +124,8 @@ def _in_folder(folder: Path) -> Iterator[dict[str, Any]]:
     if best:
         scored = (each for one in best for each in _scored(one / "text", [one / "score"], 1))
     elif text and costs:
-        scored = ((_NUMBERED.sub(r"\1", name), *others) for name, *others in _scored(text, costs, -1))
+        costly = _scored(text, costs, -1)
+        scored = ((_NUMBERED.sub(r"\1", name), words, score) for name, words, score in costly)
     else:
         raise SpeechError(
             f"folder {str(folder)!r} has no n-best lists. Give one with '1best_recog' (ESPnet), or with 'text' and "

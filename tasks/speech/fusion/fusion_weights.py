@@ -36,8 +36,6 @@ from tasks.speech.search.scorer import Scorer, sentence_scores
 
 _NBEST = 20
 """Maximum of hypotheses of each dev utterance that a decoding adds to the lists."""
-_ROUNDS = 2
-"""Number of times that dev is decoded with the best weights so far."""
 _DIGITS = 2
 """Decimals of a mean weight: the deviation over resamples is larger than the third decimal."""
 NAMES = (LM, BONUS, INTERNAL)
@@ -179,7 +177,7 @@ def tuned_weights(
     axes, points, middle = _grid(fusion)
     decoded = {point: lists.decode(point, settings) for point in dict.fromkeys((_ALONE, middle))}
     grid = axes, points, _DIGITS
-    for _ in range(_ROUNDS):
+    for _ in range(fusion.tuning_rounds):
         tuned = tune(lists.hypotheses(), *grid)
         chosen = tuple(tuned.weights.values())
         if chosen in decoded:

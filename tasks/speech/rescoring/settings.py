@@ -106,6 +106,8 @@ class FusionSettings(Settings):
     without a signal (Variani et al. 2020)."""
     internal_lm_weights: list[float] = Field(default=[0.0, 0.1, 0.2, 0.3], min_length=1)
     """Weights of the internal model to try, if there is one."""
+    tuning_rounds: int = Field(default=2, ge=1)
+    """Number of times that dev is decoded with the best weights so far."""
 
     _weights = field_validator("lm_weights", "internal_lm_weights")(_not_negative)
 
