@@ -159,8 +159,7 @@ def _decoded(path: str | Path) -> io.BytesIO:
     import numpy as np
     import soundfile
 
-    why = ": it is NIST SPHERE compressed with shorten" if is_shortened(path) else ""
-    no_audio = _unusable(path, f"is no audio that can be read{why}; convert it, for example to FLAC")
+    no_audio = _unusable(path, "is no audio that can be read; convert it, for example to FLAC")
     try:
         container = av.open(str(path))
     except av.FFmpegError:
@@ -183,10 +182,3 @@ def _decoded(path: str | Path) -> io.BytesIO:
     soundfile.write(wav, samples.T, frames[0].sample_rate, format="WAV", subtype="FLOAT")
     wav.seek(0)
     return wav
-
-
-def is_shortened(path: str | Path) -> bool:
-    """Whether a NIST SPHERE file is compressed with shorten; its beginning is like that of a readable one."""
-    with open(path, "rb") as stream:
-        header = stream.read(1024)
-    return header.startswith(b"NIST_1A") and b"shorten" in header

@@ -26,8 +26,7 @@ class LeftOut(NamedTuple):
     """An utterance that cannot be used."""
 
     reason: str
-    """``no_recording``, ``no_transcript``, ``no_words``, ``not_converted``, ``duplicate``, ``unreadable``,
-    ``too_long`` or ``beyond_recording``."""
+    """``no_recording``, ``no_transcript``, ``no_words``, ``unreadable``, ``too_long`` or ``beyond_recording``."""
     utterance_id: str
 
 

@@ -28,7 +28,6 @@ from typing import Any
 from tasks.corpora.sources.wsj import transcribed_utterance
 from tasks.corpora.text_lines import finite_number, read_lines
 from tasks.errors import SpeechError
-from tasks.speech.audio.audio_file import is_shortened
 from tasks.speech.audio.manifest import Utterance, read_manifest
 from tasks.speech.audio.recordings import Found, LeftOut
 from tasks.speech.audio.settings import KaldiSpeech, LibriSpeech, ManifestSpeech, WallStreetJournalSpeech
@@ -54,12 +53,10 @@ def read_librispeech(settings: LibriSpeech) -> Found:
         lines = dict(named_lines(path, "SPEAKER-CHAPTER-NUMBER WORDS", empty=True))
         for name, text in lines.items():
             audio = path.parent / f"{name}.flac"
-            if name in found:
-                yield LeftOut("duplicate", name)
-            elif not audio.is_file():
-                yield LeftOut("no_recording", name)
-            else:
+            if audio.is_file():
                 found[name] = Utterance(name, audio.absolute(), text, name.split("-")[0])
+            else:
+                yield LeftOut("no_recording", name)
         without = {audio.stem for audio in path.parent.glob("*.flac")} - lines.keys()
         yield from (LeftOut("no_transcript", name) for name in sorted(without))
     yield from (found[name] for name in sorted(found))
@@ -74,8 +71,7 @@ _WSJ_ID = re.compile(r"[0-9a-z]{8}", re.IGNORECASE)
 def read_wsj_speech(settings: WallStreetJournalSpeech) -> Found:
     """The utterances of the chosen folders in the order of their ids; the speaker is their first three letters.
 
-    Left out: recordings that exist only compressed with shorten, and recordings without a transcript. Raises
-    ``SpeechError`` if the source, all transcripts or all readable recordings are missing.
+    Left out: recordings without a transcript. Raises ``SpeechError`` if the source or all transcripts are missing.
     """
     source = _existing(settings.source, "the folder that holds the discs' folders")
     files = sorted(path for path in source.rglob("*") if path.is_file())
@@ -85,20 +81,11 @@ def read_wsj_speech(settings: WallStreetJournalSpeech) -> Found:
             f"source {str(source)!r} has no transcripts (.dot, .lsn or .ptx); copy the discs' folders there"
         )
     audio = _audio(files, source, settings.folders)
-    shortened = {name for name, path in audio.items() if name in words and is_shortened(path)}
-    if shortened and shortened == audio.keys() & words.keys():
-        raise SpeechError(
-            f"source {str(source)!r}: all {len(shortened)} recordings are NIST SPHERE files compressed with shorten, "
-            "which cannot be read; convert each to .wav of the same name, for example with "
-            "sph2pipe -f wav -p -c 1 NAME.wv1 NAME.wav"
-        )
     for name in sorted(audio):
-        if name not in words:
-            yield LeftOut("no_transcript", name)
-        elif name in shortened:
-            yield LeftOut("not_converted", name)
-        else:
+        if name in words:
             yield Utterance(name, audio[name].absolute(), words[name], name[:3])
+        else:
+            yield LeftOut("no_transcript", name)
 
 
 def _words(files: Iterable[Path]) -> dict[str, str]:

@@ -111,7 +111,7 @@ def test_rescored_numbers_by_hand(files, tmp_path):
     assert found["lm_weight"] > 0
     assert found["difference_to_baseline"] == pytest.approx(-6 / 33)
     assert (found["dev"]["baseline_wer"], found["dev"]["wer"]) == (6 / 33, 0.0)
-    assert len(found["dev"]["grid"]) == 9 * 8
+    assert len(found["dev"]["grid"]) == 9 * 8 * 4
     assert found["overlap"] is None
     assert read_errors(counts).of("all").errors.tolist() == [0] * 6
     chosen = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
