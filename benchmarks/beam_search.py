@@ -15,10 +15,10 @@ from torchaudio.models import RNNTBeamSearch
 from benchmarks.frame import speed
 from benchmarks.texts import messages
 from tasks.speech.audio.settings import SynthesisSettings
-from tasks.speech.recogniser.folder import load_recogniser
+from tasks.speech.recogniser.recogniser import load_recogniser
 from tasks.speech.rescoring.settings import SearchSettings
 from tasks.speech.search.beam_search import beam_search
-from tasks.speech.synthesis.synthetic_corpus import Synthesiser, draw_noise, draw_voices, synthesise
+from tasks.speech.synthesis.synthetic_corpus import Synthesiser, speak_drawn
 from tasks.speech.word_errors.word_errors import ALL, count_errors
 
 BEAM, PEER_UNITS_A_FRAME = 5, 10
@@ -62,14 +62,10 @@ def run(small: bool) -> list[dict[str, Any]]:
 
 def speech(recogniser: Any, utterances: int) -> tuple[list[str], list[Any]]:
     """Messages of 5 to 12 words, and the encoder's frames of each (T, D)."""
-    settings = SynthesisSettings(voice_set="test", sample_rate=recogniser.settings.features.sample_rate)
+    settings = SynthesisSettings(voice_set="test")
     generator, synthesiser = np.random.default_rng(1), Synthesiser()
     short = [line.lower() for line in messages() if 5 <= len(line.split()) <= 12 and line.replace(" ", "").isalpha()]
     texts, features = short[:: len(short) // utterances][:utterances], []
     for text in texts:
-        (voice,) = draw_voices(settings, generator, synthesiser).values()
-        noise, rate = draw_noise(settings, generator), settings.sample_rate
-        features.append(
-            recogniser.features(synthesise(text, voice, noise, generator, sample_rate=rate, synthesiser=synthesiser))
-        )
+        features.append(recogniser.features(speak_drawn(text, None, settings, generator, synthesiser)[0]))
     return texts, recogniser.encode(features)

@@ -23,10 +23,9 @@ from tasks.language_model.opening import open_language_model
 from tasks.persons.persons_command import percent
 from tasks.records.stage_report import write_json
 from tasks.results.grid import markdown, plain_grid
-from tasks.speech.rescoring.hypothesis_table import axes_of, hypothesis_table, tune_weights
 from tasks.speech.rescoring.nbest_lists import NbestList, read_nbest
 from tasks.speech.rescoring.settings import RescoringSettings
-from tasks.speech.rescoring.tuning import LM, UNKNOWN
+from tasks.speech.rescoring.tuning import LM, UNKNOWN, axes_of, hypothesis_table, tune
 from tasks.threads import available_cores
 from tasks.torch_setup import set_up_torch
 
@@ -115,7 +114,7 @@ def measured(
             for one in (tuning, tested)
             for groups in [list(one.hypotheses.values())]
         )
-        weights = tune_weights(tuning, axes_of(SETTINGS, tuning), SETTINGS.resamples).weights
+        weights = tune(tuning, axes_of(SETTINGS, tuning)).weights
     errors, first = tested.errors_of(weights), tested.errors_of({})
     figures = {
         "wer": share_figure(errors.tolist(), tested.reference_words.tolist(), ""),

@@ -67,7 +67,7 @@ COMMANDS: dict[str, str] = {
     "unit-language-model": "tasks.speech.fusion.unit_model_command",
     "fuse": "tasks.speech.fusion.fuse_command",
     "tune-fusion": "tasks.speech.fusion.tune_fusion_command",
-    "stream": "tasks.speech.streaming.stream_command",
+    "stream": "tasks.speech.stream_command",
     "whisper-nbest": "tasks.speech.whisper.whisper_nbest_command",
     "transcribe": "tasks.speech.transcribe_command",
     "check-nbest": "tasks.speech.rescoring.check_nbest_command",

@@ -100,19 +100,18 @@ def transcribe(settings: TranscribeSettings, files: TranscribeFiles, cell: Cell,
 
 def _whisper(model: str, settings: TranscribeSettings) -> "tuple[int, Callable[[Tensor], str]]":
     """Whisper's sample rate, and the text of samples by it."""
-    from tasks.speech.whisper.recogniser import SAMPLE_RATE, load_whisper
-    from tasks.speech.whisper.transcription import hypotheses_of
+    from tasks.speech.whisper.recogniser import SAMPLE_RATE, hypotheses_of, load_whisper
 
     recogniser = load_whisper(model)
     search, width = recogniser.search(settings.whisper), settings.whisper.beam_width
-    return SAMPLE_RATE, lambda samples: hypotheses_of(recogniser, samples, search, width)[0][0].text
+    return SAMPLE_RATE, lambda samples: hypotheses_of(recogniser, samples, search, width)[0].text
 
 
 def _trained(folder: str | None, settings: TranscribeSettings, report: Report) -> "tuple[int, Callable[[Tensor], str]]":
     """A recogniser's sample rate, and the text of samples by it."""
-    from tasks.speech.recogniser.folder import load_recogniser
-    from tasks.speech.search.beam_search import recognise
-    from tasks.speech.whisper.transcription import windows_of
+    from tasks.speech.recogniser.recogniser import load_recogniser
+    from tasks.speech.search.beam_search import beam_search
+    from tasks.speech.whisper.recogniser import windows_of
 
     recogniser = load_recogniser(str(folder))
     if recogniser.settings.synthetic:
@@ -122,7 +121,7 @@ def _trained(folder: str | None, settings: TranscribeSettings, report: Report) -
     def text(samples: "Tensor") -> str:
         windows = [part for part in windows_of(samples, _WINDOW_SECONDS * rate, rate) if len(part) > shortest]
         encoded = [recogniser.encode([recogniser.features(part)])[0] for part in windows]
-        searched = recognise(recogniser, encoded, settings.search) if encoded else []
+        searched = beam_search(recogniser.model, recogniser.units.blank, encoded, settings.search) if encoded else []
         return " ".join(filter(None, (recogniser.units.decode(found[0].units) for found in searched)))
 
     return rate, text

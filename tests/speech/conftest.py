@@ -12,7 +12,7 @@ def recogniser_folder(tmp_path_factory):
     """A recogniser with random weights that emits a unit every few frames."""
     from tiny_recogniser import random_recogniser
 
-    from tasks.speech.recogniser.folder import save_recogniser
+    from tasks.speech.recogniser.recogniser import save_recogniser
 
     folder = tmp_path_factory.mktemp("recogniser") / "model"
     save_recogniser(folder, random_recogniser(emits=True))

@@ -22,7 +22,7 @@ ARCHITECTURE = RecogniserArchitecture(
 
 def random_recogniser(*, emits: bool = False) -> Recogniser:
     """A recogniser of 13 units; ``emits``: a unit every few frames, where new weights hardly choose between symbols."""
-    units = train_units(["the dog and the cat", "a cat and a dog"] * 4, 13, 100)
+    units = train_units(["the dog and the cat", "a cat and a dog"] * 4, 13)
     model = make_model(ARCHITECTURE, FEATURES, len(units) + 1, seed=1).eval()
     if emits:
         with torch.no_grad():

@@ -41,7 +41,7 @@ class Comparisons:
         self._resampling = evaluation.bootstrap_samples, evaluation.confidence, evaluation.seed
         self._errors = {}
         if recognised:
-            from tasks.speech.word_errors.error_counts_file import read_errors
+            from tasks.speech.word_errors.word_errors import read_errors
 
             self._errors = {cell: read_errors(folder / word_error_file(cell)) for cell in recognised}
 

@@ -4,24 +4,19 @@ A reader is a generator of utterances, and of ``LeftOut`` for those that its sou
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from tqdm import tqdm
 
 from tasks.errors import SpeechError
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.normalisation import normalise
-from tasks.speech.audio.audio_file import AudioFacts, audio_facts, open_audio
+from tasks.speech.audio.audio_file import audio_facts, open_audio
 from tasks.speech.audio.manifest import Utterance
 
-Reason = Literal[
-    "no_recording", "no_transcript", "no_words", "not_converted", "duplicate", "unreadable", "too_long",
-    "beyond_recording",
-]  # fmt: skip
-"""Why an utterance is left out."""
 _NAMED = 5
 _BEYOND_SECONDS = 0.1
 """Seconds that a segment may end after the end of its recording, since times are rounded."""
@@ -30,18 +25,20 @@ _BEYOND_SECONDS = 0.1
 class LeftOut(NamedTuple):
     """An utterance that cannot be used."""
 
-    reason: Reason
+    reason: str
+    """``no_recording``, ``no_transcript``, ``no_words``, ``unreadable``, ``too_long`` or ``beyond_recording``."""
     utterance_id: str
 
 
 Found = Iterator[Utterance | LeftOut]
-Usable = list[tuple[Utterance, AudioFacts]]
+Usable = list[tuple[Utterance, float]]
+"""Utterances, and the seconds of their recordings."""
 
 
 def usable_recordings(
     found: Sequence[Utterance | LeftOut], maximum_seconds: float, segments: Path
-) -> tuple[Usable, dict[Reason, list[str]]]:
-    """Usable utterances with the headers of their recordings, and the ids of the others by reason.
+) -> tuple[Usable, dict[str, list[str]]]:
+    """Usable utterances, and the ids of the others by reason.
 
     Parts of recordings become FLAC files in the private folder ``segments``, which is replaced as a whole. Left out are
     utterances without words, unreadable or too long ones, and parts outside their recording.
@@ -51,7 +48,7 @@ def usable_recordings(
             bar = enumerate(tqdm(found, desc="cutting", disable=None, leave=False))
             found = [_cut(each, fresh / f"{number:07d}.flac", segments, maximum_seconds) for number, each in bar]
     usable: Usable = []
-    left_out: dict[Reason, list[str]] = defaultdict(list)
+    left_out: dict[str, list[str]] = defaultdict(list)
     for each in tqdm(found, desc="checking", unit=" files", disable=None, leave=False):
         checked = each if isinstance(each, LeftOut) else _checked(each, maximum_seconds)
         if isinstance(checked, LeftOut):
@@ -61,7 +58,7 @@ def usable_recordings(
     return usable, dict(sorted(left_out.items()))
 
 
-def left_out_sentence(left_out: dict[Reason, list[str]]) -> str:
+def left_out_sentence(left_out: dict[str, list[str]]) -> str:
     """A sentence on the left-out utterances, with the first ids of each reason; empty if all are used."""
     parts = [
         f"{len(names)} {reason} ({', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
@@ -70,14 +67,14 @@ def left_out_sentence(left_out: dict[Reason, list[str]]) -> str:
     return f"left out: {'; '.join(parts)}" if parts else ""
 
 
-def _checked(utterance: Utterance, maximum_seconds: float) -> tuple[Utterance, AudioFacts] | LeftOut:
+def _checked(utterance: Utterance, maximum_seconds: float) -> tuple[Utterance, float] | LeftOut:
     if not normalise(utterance.text):
         return LeftOut("no_words", utterance.utterance_id)
     try:
-        facts = audio_facts(utterance.audio)
+        seconds = audio_facts(utterance.audio).seconds
     except SpeechError:
         return LeftOut("unreadable", utterance.utterance_id)
-    return LeftOut("too_long", utterance.utterance_id) if facts.seconds > maximum_seconds else (utterance, facts)
+    return LeftOut("too_long", utterance.utterance_id) if seconds > maximum_seconds else (utterance, seconds)
 
 
 def _cut(one: Utterance | LeftOut, output: Path, segments: Path, maximum_seconds: float) -> Utterance | LeftOut:
@@ -86,37 +83,19 @@ def _cut(one: Utterance | LeftOut, output: Path, segments: Path, maximum_seconds
 
     if isinstance(one, LeftOut) or one.span is None:
         return one
-    (begin, end), channel, name = one.span, one.channel, one.utterance_id
+    begin, end = one.span
     seconds = end - begin
     if seconds > maximum_seconds:
-        return LeftOut("too_long", name)
+        return LeftOut("too_long", one.utterance_id)
     try:
         with open_audio(one.audio) as file:
             rate, missing = file.samplerate, end - file.frames / file.samplerate
-            outside = channel is not None and not 0 <= channel < file.channels
-            if outside or seconds <= 0 or begin < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):
-                return LeftOut("beyond_recording", name)
+            if seconds <= 0 or begin < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):
+                return LeftOut("beyond_recording", one.utterance_id)
             file.seek(round(begin * rate))
             samples = file.read(round(seconds * rate), always_2d=True)
     except (SpeechError, soundfile.LibsndfileError):
-        return LeftOut("unreadable", name)
-    soundfile.write(output, samples if channel is None else samples[:, channel], rate, format="FLAC", subtype="PCM_16")
+        return LeftOut("unreadable", one.utterance_id)
+    soundfile.write(output, samples, rate, format="FLAC", subtype="PCM_16")
     output.chmod(PRIVATE_MODE)
-    return replace(one, audio=segments.absolute() / output.name, span=None, channel=None)
-
-
-def existing_source(source: str | Path, what: str) -> Path:
-    """The path of an existing source; ``what`` names the expected source in the error."""
-    path = Path(source)
-    if not path.exists():
-        raise SpeechError(f"source {str(source)!r} does not exist; give {what}")
-    return path
-
-
-def check_names(chosen: Sequence[str], found: Iterable[str], setting: str, source: str | Path) -> None:
-    """Raise ``SpeechError`` if a name that a setting chooses is not in the source."""
-    known = sorted(set(found))
-    if missing := [name for name in chosen if name not in known]:
-        raise SpeechError(
-            f"{setting} {missing!r} not in source {str(source)!r}; it has: {', '.join(known[:20]) or 'none'}"
-        )
+    return replace(one, audio=segments.absolute() / output.name, span=None)

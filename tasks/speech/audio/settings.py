@@ -9,11 +9,13 @@ from tasks.settings.base import Settings, SourcePath, refuse_out_of_order
 from tasks.settings.seeds import Seed
 
 VoiceSet = Literal["train", "dev", "test"]
-NoiseKind = Literal["white", "pink", "babble"]
 
 
 class SynthesisSettings(Settings):
-    """Sentences, voices and noise of synthetic speech. The paper has none: it uses LibriSpeech and WSJ."""
+    """Sentences, voices and noise of synthetic speech. The paper has none: it uses LibriSpeech and WSJ.
+
+    The noise of an utterance is white, pink, or has the spectrum and the loudness changes of speech (babble).
+    """
 
     sentences: int | None = Field(default=None, ge=1)
     """At most so many sentences, drawn from the text by the seed; ``null`` for all."""
@@ -23,15 +25,10 @@ class SynthesisSettings(Settings):
     """Longer sentences are left out and counted."""
     voice_set: VoiceSet = "test"
     """``train``, ``dev`` or ``test``: sets of voices that share no accent and no timbre."""
-    noise_kinds: list[NoiseKind] = Field(default=["white", "pink", "babble"])
-    """Kinds of noise, one of which is drawn for each utterance; ``babble`` has the spectrum and the loudness changes of
-    speech. Empty for no noise."""
     minimum_signal_to_noise: float = Field(default=10.0, ge=-20, le=100)
     """Loudest noise, in dB below the speech."""
     maximum_signal_to_noise: float = Field(default=25.0, ge=-20, le=100)
     """Softest noise, in dB below the speech."""
-    sample_rate: int = Field(default=16000, ge=8000, le=48000)
-    """Sample rate of the recordings in Hz."""
     languages: Languages = Field(default=[], exclude_if=lambda languages: not languages)
     """At least two languages of the text, such as ``[en, es]``: each word is spoken by a voice of its inferred
     language. Empty: all is English."""
@@ -56,7 +53,7 @@ class ManifestSpeech(_Recordings):
     kind: Literal["manifest"]
     source: SourcePath
     """File of JSON lines with ``utterance_id``, ``audio`` (relative to the manifest's folder) and ``text``; or a
-    manifest of NeMo, or cuts of Lhotse."""
+    manifest of NeMo."""
 
 
 class LibriSpeech(_Recordings):
@@ -87,21 +84,6 @@ class KaldiSpeech(_Recordings):
     """Folder that holds ``text`` and ``wav.scp``, and if needed ``segments`` and ``utt2spk``."""
 
 
-class ParquetSpeech(_Recordings):
-    """A speech data set from the Hugging Face hub, such as ASCEND (Mandarin and English, CC BY-SA 4.0): Parquet files
-    that hold the recordings themselves, which are written out. The columns are named below."""
-
-    kind: Literal["parquet"]
-    source: SourcePath
-    """One of the files, such as ``main/test-00000-of-00001.parquet``, or a folder with all of its parts."""
-    name: str = "id"
-    """Column of the utterance ids."""
-    text: str = "transcription"
-    """Column of the transcripts."""
-    speaker: str | None = "original_speaker_id"
-    """Column of the speakers; ``null``: unknown."""
-
-
 class SyntheticSpeech(Settings):
     """Speech synthesised from a text; always marked as synthetic."""
 
@@ -111,6 +93,6 @@ class SyntheticSpeech(Settings):
     synthesis: SynthesisSettings = SynthesisSettings()
 
 
-RecordedSpeech = ManifestSpeech | LibriSpeech | WallStreetJournalSpeech | KaldiSpeech | ParquetSpeech
+RecordedSpeech = ManifestSpeech | LibriSpeech | WallStreetJournalSpeech | KaldiSpeech
 SpeechSettings = Annotated[RecordedSpeech | SyntheticSpeech, Field(discriminator="kind")]
 """Recordings with their words, by ``kind``."""

@@ -1,15 +1,15 @@
 """Check recordings and write a manifest of them, or synthesise speech from a text.
 
 The setting source names the data, and the setting kind its form: manifest, librispeech, wsj
-(converted from shorten), kaldi, parquet or synthetic. A manifest, the default, has JSON lines
+(converted from shorten), kaldi or synthetic. A manifest, the default, has JSON lines
 {"utterance_id", "audio", "text"}, with audio paths relative to the file. A source of
 kind synthetic is a text with one sentence a line, which eSpeak NG speaks.
 
 Recordings are WAV, FLAC, OGG, MP3, AIFF or M4A, of any sample rate. Those that cannot be used are left
 out; the report counts and names them. The output is a folder with manifest.jsonl. Recordings stay
-where they are. Parts of longer recordings and recordings from Parquet files are written to the
-folder segments next to the manifest. Synthetic recordings are written next to the manifest, and
-marked as synthetic. All of it is readable by you alone (modes 0700 and 0600).
+where they are. Parts of longer recordings are written to the folder segments next to the manifest.
+Synthetic recordings are written next to the manifest, and marked as synthetic. All of it is readable
+by you alone (modes 0700 and 0600).
 
 Examples:
   palimpsest speech-corpus --set source=my/manifest.jsonl --output speech/test
@@ -20,7 +20,6 @@ Examples:
 """
 
 import os
-from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,26 +53,21 @@ def speech_corpus(
     from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
     from tasks.language_model.normalisation import normalise
     from tasks.speech.audio.manifest import write_manifest
-    from tasks.speech.audio.published_speech import read_librispeech, read_wsj_speech
     from tasks.speech.audio.recordings import left_out_sentence, usable_recordings
-    from tasks.speech.audio.segmented_speech import read_kaldi, read_parquet_speech
-    from tasks.speech.audio.toolkit_manifests import read_any_manifest
+    from tasks.speech.audio.speech_sources import read_any_manifest, read_kaldi, read_librispeech, read_wsj_speech
 
-    segments = Path(files.output) / "segments"
     readers: dict[str, Any] = {
-        "manifest": lambda manifest: read_any_manifest(manifest.source),
+        "manifest": read_any_manifest,
         "librispeech": read_librispeech,
         "wsj": read_wsj_speech,
         "kaldi": read_kaldi,
-        "parquet": lambda table: read_parquet_speech(table, segments),
     }
     found = list(readers[settings.kind](settings))
-    usable, left_out = usable_recordings(found, settings.maximum_seconds, segments)
+    usable, left_out = usable_recordings(found, settings.maximum_seconds, Path(files.output) / "segments")
     sentence = left_out_sentence(left_out)
     if not usable:
         raise SpeechError(f"source {settings.source!r} has no utterance that can be used; {sentence}")
-    utterances, headers = zip(*usable, strict=True)
-    seconds = sum(each.seconds for each in headers)
+    utterances, lengths = zip(*usable, strict=True)
     folder = make_folder(files.output, private=True)
     os.chmod(folder, PRIVATE_FOLDER_MODE)
     write_manifest(folder / "manifest.jsonl", utterances)
@@ -83,13 +77,11 @@ def speech_corpus(
         synthetic_utterances=synthetic,
         utterances=len(utterances),
         words=sum(len(normalise(utterance.text)) for utterance in utterances),
-        audio_seconds=round(seconds, 3),
+        audio_seconds=round(sum(lengths), 3),
         speakers=len({utterance.speaker for utterance in utterances if utterance.speaker is not None}),
-        sample_rates={str(rate): n for rate, n in sorted(Counter(each.sample_rate for each in headers).items())},
-        several_channels=sum(each.channels > 1 for each in headers),
         left_out={reason: len(names) for reason, names in left_out.items()},
     )
-    report.shown = f"{len(utterances):,} of {len(found):,} utterances, {seconds / 3600:.2f} hours"
+    report.shown = f"{len(utterances):,} of {len(found):,} utterances, {sum(lengths) / 3600:.2f} hours"
     if sentence:
         report.warn(sentence)
     return report
@@ -111,14 +103,8 @@ def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
     return Report(measured, seed=settings.synthesis.seed, shown=shown)
 
 
-def _cell(files: SpeechCorpusFiles, section: str | None, cell: Cell) -> Cell:
-    """The dataset that a section ``speech.corpora.NAME.PART`` belongs to."""
-    keys = str(section).split(".")
-    return Cell(dataset=keys[2]) if len(keys) == 4 and keys[:2] == ["speech", "corpora"] else cell
-
-
 COMMAND = StageCommand(
-    "speech_corpus", speech_corpus, SpeechSettings, SpeechCorpusFiles, "{name}", cell_of=_cell,
+    "speech_corpus", speech_corpus, SpeechSettings, SpeechCorpusFiles, "{name}", labels=("dataset",),
     named_settings=lambda section: {"kind": "manifest"},
     # A folder of recordings is large, and its files are never outputs.
     files_of_settings=lambda settings: [settings.source] if Path(settings.source).is_file() else [],

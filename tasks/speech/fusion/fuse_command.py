@@ -3,20 +3,18 @@
 The speech comes from 'palimpsest encode-speech', and the references from the manifest of the same
 speech. Without --model, the recogniser decodes alone. With --model, fusion has weights: for the
 language model, for each word (insertion bonus), and for the recogniser's internal language model
-(fusion.internal_lm). With --dev and --dev-manifest the command finds them on dev, by word error
-rate. Or it takes those of --weights, a file of 'palimpsest tune-fusion'; use one file for all
-language models that you compare.
+(fusion.internal_lm). They are those of --weights, a file of 'palimpsest tune-fusion'. Use one file
+for all language models that you compare.
 
 The hypotheses are n-best lists, and as private as the spoken words.
 
 examples:
   palimpsest fuse --recogniser models/recogniser --test test.safetensors --test-manifest test.jsonl --output alone.jsonl
-  palimpsest fuse --recogniser models/recogniser --dev dev.safetensors --dev-manifest dev.jsonl --test test.safetensors
-      --test-manifest test.jsonl --model models/adapted --output fused.jsonl --report fused.json
+  palimpsest fuse --recogniser models/recogniser --test test.safetensors --test-manifest test.jsonl
+      --model models/adapted --weights weights.json --output fused.jsonl --report fused.json
 """
 
 import time
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tasks.command import StageCommand
@@ -25,13 +23,11 @@ from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.speech.audio.utterance_lines import given_languages, placed_languages
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
 from tasks.speech.rescoring.settings import FuseSettings
-from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors, shown_errors
+from tasks.speech.word_errors.error_report import error_warnings, measure_errors, shown_errors
 from tasks.speech.word_errors.references import measure_overlap
 from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
-from tasks.speech.word_errors.word_errors import EQUAL, align_words
 
 SUMMARY = "decode encoded speech, fused with a language model"
 
@@ -41,12 +37,8 @@ class FuseFiles(FusedFiles):
 
     recogniser: Annotated[str, READ]
     """recogniser that encoded the speech"""
-    dev: Annotated[str | None, READ] = None
-    """encoded speech to find the weights on"""
-    dev_manifest: Annotated[str | None, READ] = None
-    """manifest or n-best lists with the references of --dev"""
     weights: Annotated[str | None, READ] = None
-    """file of 'palimpsest tune-fusion', instead of --dev and --dev-manifest"""
+    """weights of the language model: a file of 'palimpsest tune-fusion'"""
     test: Annotated[str, READ]
     """encoded speech to decode"""
     test_manifest: Annotated[str, READ]
@@ -57,39 +49,17 @@ class FuseFiles(FusedFiles):
 
 
 def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Tune the weights, decode test, write the hypotheses and print the result."""
-    files.check_model("dev", "dev_manifest", "weights")
-    on_dev = files.dev and files.dev_manifest
-    if files.model and (bool(files.weights) == bool(on_dev) or (files.weights and files.dev_manifest)):
-        raise ParameterError(
-            "--model needs weights, and they are never tuned on test; give --dev and --dev-manifest to tune them, or "
-            "--weights FILE alone"
-        )
+    """Decode test, write the hypotheses and print the result."""
+    files.check_model("weights")
+    if files.model and not files.weights:
+        raise ParameterError("--model needs weights; give --weights FILE, which 'palimpsest tune-fusion' finds on dev")
+    from tasks.speech.fusion.fusion_weights import NAMES, fusion_scorers, read_weights, weighted
+    from tasks.speech.recogniser.encoded_speech import read_transcribed
+    from tasks.speech.recogniser.recogniser import load_recogniser
+    from tasks.speech.search.beam_search import beam_search
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
-    measured = _fused(files, settings)
-    weights = ""
-    if files.model:
-        weights = f"; LM weight {measured['lm_weight']:g}, insertion bonus {measured['insertion_bonus']:g}"
-        if measured["internal_lm"] != "none":
-            weights += f", {measured['internal_lm']} weight {measured['internal_lm_weight']:g}"
-        if dev := measured.get("dev"):
-            weights += f" (dev {dev['wer']:.2%}, alone {dev['wer_alone']:.2%})"
-    shown = f"{shown_errors(measured)}{weights}; real-time factor {measured['real_time_factor']:.3f}"
-    report = Report(measured, error_warnings(measured), settings.word_errors.seed, shown)
-    if measured["synthetic_speech"]:
-        report.warn("the speech is synthesised; its word error rates do not hold for recorded speech")
-    return report
-
-
-def _fused(files: FuseFiles, settings: FuseSettings) -> dict[str, Any]:
-    """All numbers of the report; writes the requested files."""
-    from tasks.speech.fusion.fusion_weights import NAMES, fusion_scorers, read_weights, tuned_weights, weighted
-    from tasks.speech.recogniser.encoded_speech import read_transcribed
-    from tasks.speech.recogniser.folder import load_recogniser
-    from tasks.speech.search.beam_search import recognise
-
     recogniser = load_recogniser(files.recogniser)
     test, units = read_transcribed(files.test, files.test_manifest, recogniser), recogniser.units
     measured: dict[str, Any] = {
@@ -104,66 +74,38 @@ def _fused(files: FuseFiles, settings: FuseSettings) -> dict[str, Any]:
     groups = files.word_groups(test.references, files.test_manifest, settings.word_errors)
     if files.training_text:
         measured["overlap"] = measure_overlap(test.references.values(), files.training_text)
-    fusion = None
+    fusion, weights = None, ""
     if files.model:
-        given = read_weights(files.weights, settings, recogniser) if files.weights else None
-        scorers, vocabulary = fusion_scorers(files.model, settings.fusion.internal_lm, recogniser)
-        measured["model_vocabulary_hash"] = vocabulary
-        if given is None:
-            dev = read_transcribed(str(files.dev), str(files.dev_manifest), recogniser)
-            given, measured["dev"] = tuned_weights(scorers, dev, settings, recogniser)
-        measured |= given.by_name
-        fusion = weighted(scorers, given.by_name)
+        given = read_weights(str(files.weights), settings, recogniser).by_name
+        scorers, measured["model_vocabulary_hash"] = fusion_scorers(
+            files.model, settings.fusion.internal_lm, recogniser
+        )
+        fusion, weights = weighted(scorers, given), "".join(f"; {name} {value:g}" for name, value in given.items())
+        measured |= given
     started = time.perf_counter()
-    decoded = recognise(recogniser, test.frames, settings.search, fusion)
+    decoded = beam_search(recogniser.model, units.blank, test.frames, settings.search, fusion)
     seconds = time.perf_counter() - started
-    lists = dict(zip(test.utterance_ids, decoded, strict=True))
-    texts = {name: units.decode(hypotheses[0].units) for name, hypotheses in lists.items()}
-    if units.languages:
-        found = {name: units.languages_of(hypotheses[0].units) for name, hypotheses in lists.items()}
-        said = given_languages(files.test_manifest, units.languages)
-        pairs = [
-            pair
-            for name in said.keys() & texts.keys()
-            for pair in _languages_of_equal_words(test.references[name], said[name], texts[name], found[name])
-            if pair[0] in units.languages
-        ]
-        right = sum(expected == emitted for expected, emitted in pairs)
-        measured["token_languages"] = len(pairs)
-        measured["token_languages_right"] = right / len(pairs) if pairs else None
-    errors = files.count(test.references, texts, groups, listing_path(files.output))
-    measured |= measure_errors(errors, settings.word_errors)
     nbest = []
-    for name, hypotheses in lists.items():
+    for name, hypotheses in zip(test.tensors, decoded, strict=True):
         # Units that spell the same words are merged, with their best score.
         scores: dict[str, float] = {}
         for hypothesis in hypotheses:
             scores.setdefault(units.decode(hypothesis.units), hypothesis.score)
         nbest.append(NbestList(name, test.references[name], tuple(ScoredHypothesis(*each) for each in scores.items())))
+    texts = {one.utterance_id: one.best.text for one in nbest}
+    errors = files.count(test.references, texts, groups, listing_path(files.output))
     write_nbest(files.output, nbest)
     audio_seconds = sum(test.seconds.values())
-    return measured | {
+    measured |= measure_errors(errors, settings.word_errors) | {
         "audio_seconds": audio_seconds,
         "decode_seconds": seconds,
         "real_time_factor": seconds / audio_seconds if audio_seconds else None,
     }
-
-
-def _languages_of_equal_words(
-    reference: str, said: Sequence[str | None], text: str, found: Sequence[str]
-) -> list[tuple[str | None, str]]:
-    """The language of each recognised word by the reference, and by its units.
-
-    ``said``: the language of each white-space word of the reference; ``found``: of each word of the text.
-    """
-    words, expected = placed_languages(reference, said)
-    (chunks,) = align_words([words], [text.split()]).alignments
-    return [
-        (expected[at], found[there])
-        for chunk in chunks
-        if chunk.type == EQUAL
-        for at, there in enumerate(range(chunk.hyp_start_idx, chunk.hyp_end_idx), chunk.ref_start_idx)
-    ]
+    shown = f"{shown_errors(measured)}{weights}; real-time factor {measured['real_time_factor']:.3f}"
+    report = Report(measured, error_warnings(measured), settings.word_errors.seed, shown)
+    if test.synthetic:
+        report.warn("the speech is synthesised; its word error rates do not hold for recorded speech")
+    return report
 
 
 class FuseCommand(StageCommand[FuseSettings, FuseFiles]):

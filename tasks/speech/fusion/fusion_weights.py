@@ -11,7 +11,7 @@ the word error rate of a real decoding are not used.
 import itertools
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,13 @@ from tasks.language_model.normalisation import normalise
 from tasks.language_model.opening import open_language_model
 from tasks.settings.base import Settings
 from tasks.settings.checks import check_settings
-from tasks.speech.fusion.completed_words import CompletedWords
-from tasks.speech.fusion.unit_scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, is_of_units
+from tasks.speech.fusion.scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, is_of_units
 from tasks.speech.fusion.word_lookahead import WordLookahead
 from tasks.speech.recogniser.encoded_speech import EncodedSpeech
 from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.rescoring.settings import FusionSettings, InternalModel, TuneFusionSettings
 from tasks.speech.rescoring.tuning import BONUS, INTERNAL, LM, ScoredHypotheses, padded, tune
-from tasks.speech.search.beam_search import Fusion, Hypothesis, recognise
+from tasks.speech.search.beam_search import Fusion, Hypothesis, beam_search
 from tasks.speech.search.scorer import Scorer, sentence_scores
 
 _NBEST = 20
@@ -51,14 +50,16 @@ def fusion_scorers(model: str, internal: InternalModel, recogniser: Recogniser) 
     """The scorers for a recogniser's beam search, and the hash of the language model's vocabulary."""
     language_model = open_language_model(model)
     words, units = language_model.next_words(), SpelledUnits(recogniser.units)
-    scorer: Scorer
     if isinstance(words, WholeWords):
-        scorer = CompletedWords(words, units)
-    elif is_of_units(words.vocabulary):
-        scorer = UnitModel(words, recogniser.units.pieces)
+        raise ParameterError(
+            f"--model {model!r} is a causal language model, and gives no probability to beginnings of words; fuse "
+            "without it, and let it choose among the lists by 'palimpsest rescore'"
+        )
+    found: dict[str, Scorer] = {BONUS: WordCounts(units)}
+    if is_of_units(words.vocabulary):
+        found[LM] = UnitModel(words, recogniser.units.pieces)
     else:
-        scorer = WordLookahead(words, units)
-    found = {BONUS: WordCounts(units), LM: scorer}
+        found[LM] = WordLookahead(words, units)
     return found | ({INTERNAL: ZeroEncoder()} if internal == "zero_encoder" else {}), language_model.vocabulary_hash
 
 
@@ -92,15 +93,13 @@ def read_weights(path: str, settings: TuneFusionSettings, recogniser: Recogniser
     except (OSError, ValueError) as error:
         reason = "does not exist" if isinstance(error, FileNotFoundError) else "is no file of fusion weights"
         raise ParameterError(f"--weights: {path!r} {reason}; 'palimpsest tune-fusion' writes one") from None
-    for name, tuned, here in (
-        ("recogniser", found.recogniser_hash[:12], recogniser.hash[:12]),
-        ("fusion.internal_lm", found.internal_lm, settings.fusion.internal_lm),
-    ):
-        if tuned != here:
-            raise ParameterError(
-                f"--weights: {path!r} was tuned with {name} {tuned!r}, and here it is {here!r}; tune again by "
-                "'palimpsest tune-fusion'"
-            )
+    tuned = {"recogniser": found.recogniser_hash[:12], "fusion.internal_lm": found.internal_lm}
+    here = {"recogniser": recogniser.hash[:12], "fusion.internal_lm": settings.fusion.internal_lm}
+    if other := [name for name in tuned if tuned[name] != here[name]]:
+        raise ParameterError(
+            f"--weights: {path!r} was tuned with {other[0]} {tuned[other[0]]!r}, and here it is {here[other[0]]!r}; "
+            "tune again by 'palimpsest tune-fusion'"
+        )
     return found
 
 
@@ -121,7 +120,7 @@ class _DevLists:
 
     def __init__(self, scorers: Scorers, recogniser: Recogniser, dev: EncodedSpeech) -> None:
         self._scorers, self._recogniser, self._frames = scorers, recogniser, dev.frames
-        self.references = [normalise(dev.references[name]) for name in dev.utterance_ids]
+        self.references = [normalise(dev.references[name]) for name in dev.tensors]
         self._lists: list[dict[tuple[int, ...], tuple[Hypothesis, int]]] = [{} for _ in self.references]
 
     def decode(self, point: Point, settings: TuneFusionSettings) -> int:
@@ -132,8 +131,8 @@ class _DevLists:
         """
         wide = settings.search.model_copy(update={"nbest": settings.search.beam_width})
         fusion = weighted(self._scorers, dict(zip(NAMES, point, strict=True)))
-        decoded = recognise(self._recogniser, self._frames, wide, fusion)
         units, total = self._recogniser.units, 0
+        decoded = beam_search(self._recogniser.model, units.blank, self._frames, wide, fusion)
         for reference, entries, hypotheses in zip(self.references, self._lists, decoded, strict=True):
             for place, found in enumerate(hypotheses[:_NBEST]):
                 known, errors = entries.get(found.units, (None, -1))
@@ -177,7 +176,7 @@ def tuned_weights(
         raise SpeechError("none of the references of --dev-manifest holds a word; give the words that were said")
     axes, points, middle = _grid(fusion)
     decoded = {point: lists.decode(point, settings) for point in dict.fromkeys((_ALONE, middle))}
-    grid = axes, points, fusion.resamples, _DIGITS
+    grid = axes, points, _DIGITS
     for _ in range(fusion.tuning_rounds):
         tuned = tune(lists.hypotheses(), *grid)
         chosen = tuple(tuned.weights.values())
@@ -189,21 +188,16 @@ def tuned_weights(
     weights = FusionWeights(
         **dict(zip(NAMES, best, strict=True)), internal_lm=fusion.internal_lm, recogniser_hash=recogniser.hash
     )
-    tried = [dict(zip(NAMES, point, strict=True)) for point in decoded]
     return weights, {
         "wer": decoded[best] / words,
         "wer_alone": decoded[_ALONE] / words,
         "deviations": tuned.deviation,
-        "utterances": len(dev.utterance_ids),
+        "utterances": len(dev.tensors),
         "words": words,
         "at_edge_of_grid": promised.at_edge,
         "empty_references": sum(not reference for reference in lists.references),
-        "not_encoded": len(dev.references) - len(dev.utterance_ids),
-        "grid": _rates(promised.points, promised.errors, words),
-        "decoded": _rates(tried, decoded.values(), words),
+        "not_encoded": len(dev.references) - len(dev.tensors),
+        "grid": promised.grid(words),
+        "decoded": [{**dict(zip(NAMES, point, strict=True)), "wer": wrong / words} for point, wrong in decoded.items()],
         "tuning_seconds": time.perf_counter() - started,
     }
-
-
-def _rates(points: Iterable[dict[str, float]], errors: Iterable[int], words: int) -> list[dict[str, float]]:
-    return [{**point, "wer": wrong / words} for point, wrong in zip(points, errors, strict=True)]

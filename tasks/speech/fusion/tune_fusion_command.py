@@ -47,8 +47,8 @@ def tune_fusion(
     set_up_torch(resources.threads)
     from tasks.speech.fusion.fusion_weights import fusion_scorers, tuned_weights
     from tasks.speech.recogniser.encoded_speech import read_transcribed
-    from tasks.speech.recogniser.folder import load_recogniser
-    from tasks.speech.word_errors.error_counts_file import dev_warnings
+    from tasks.speech.recogniser.recogniser import load_recogniser
+    from tasks.speech.word_errors.error_report import dev_warnings
 
     recogniser = load_recogniser(files.recogniser)
     dev = read_transcribed(files.dev, files.dev_manifest, recogniser)

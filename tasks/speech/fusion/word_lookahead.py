@@ -14,11 +14,9 @@ import numpy as np
 from tasks.language_model.language_models import NextWords
 from tasks.language_model.sequence_tree import ROOT, SequenceTree
 from tasks.language_model.vocabulary import UNKNOWN_ID
-from tasks.speech.fusion.next_word_distributions import NextWordDistributions
-from tasks.speech.fusion.unit_scorers import SpelledUnits
-from tasks.speech.fusion.word_beginnings import EMPTY, SortedVocabulary, WordBeginnings
-from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.scorer import Scorer, grown
+from tasks.speech.fusion.scorers import SpelledUnits
+from tasks.speech.fusion.sorted_vocabulary import EMPTY, NextWordDistributions, SortedVocabulary, WordBeginnings
+from tasks.speech.search.scorer import PredictorStates, Scorer, grown
 
 _FIRST = 0
 """The history before the first word."""

@@ -1,10 +1,8 @@
 """Run a recogniser's encoder over recordings, once for all systems that decode them.
 
 'palimpsest fuse', 'palimpsest tune-fusion' and 'palimpsest stream' decode the file that this
-command writes. --set streaming=true encodes segment by segment, as if the words were being spoken.
-The result is the same up to rounding. An utterance that is too short for one encoded frame remains
-in the test set, and its words will be missing. The file shows which words were spoken. So it is
-private (mode 0600).
+command writes. An utterance that is too short for one encoded frame remains in the test set, and
+its words will be missing. The file shows which words were spoken. So it is private (mode 0600).
 
 example:
   palimpsest encode-speech --recogniser models/recogniser --manifest test/manifest.jsonl --output test.encoded
@@ -37,14 +35,13 @@ def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, 
     """Encode the recordings and write the file."""
     from tasks.speech.audio.manifest import read_manifest
     from tasks.speech.recogniser.encoded_speech import encode_utterances, write_encoded
-    from tasks.speech.recogniser.folder import load_recogniser
+    from tasks.speech.recogniser.recogniser import load_recogniser
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
     recogniser, utterances = load_recogniser(files.recogniser), read_manifest(files.manifest)
-    limit, streaming = settings.maximum_seconds, settings.streaming
-    speech, seconds, tally = encode_utterances(recogniser, utterances, limit, streaming=streaming)
-    write_encoded(files.output, speech, settings.store)
+    speech, seconds, tally = encode_utterances(recogniser, utterances, settings.maximum_seconds)
+    write_encoded(files.output, speech)
     without_frames = sum(not len(frames) for frames in speech.tensors.values())
     audio_seconds = sum(speech.seconds.values())
     shown = (

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -26,7 +25,7 @@ from tasks.speech.word_errors.references import read_references
 
 _FORMAT = "palimpsest encoded speech 1"
 _PREFIX = "utterance/"
-_FACTS = ("seconds", "frame_seconds", "synthetic")
+_FACTS = ("seconds", "synthetic")
 _BATCH_SECONDS = 60.0
 """Seconds of speech in a batch, about, with padding."""
 
@@ -39,8 +38,6 @@ class EncodedSpeech:
     """Hash of the recogniser that encoded the speech; only this recogniser can decode it."""
     seconds: Mapping[str, float]
     """Seconds of audio by utterance id."""
-    frame_seconds: float
-    """Seconds of speech in one frame."""
     synthetic: bool
     """Whether some of it is synthesised speech."""
     tensors: Mapping[str, Tensor]
@@ -49,28 +46,17 @@ class EncodedSpeech:
     """References by utterance id, if they were read too; some may have no utterance."""
 
     @property
-    def utterance_ids(self) -> list[str]:
-        """Utterance ids in the manifest's order."""
-        return list(self.tensors)
-
-    @property
     def frames(self) -> list[Tensor]:
         """Encoded frames of each utterance, float32 (T, D)."""
         return [tensor.float() for tensor in self.tensors.values()]
 
 
-def write_encoded(path: str | Path, speech: EncodedSpeech, store: Literal["float32", "float16"] = "float16") -> None:
-    """Write encoded utterances. Raises ``SpeechError`` if a frame is not finite."""
+def write_encoded(path: str | Path, speech: EncodedSpeech) -> None:
+    """Write encoded utterances as float16."""
     from safetensors.torch import save
 
-    kind = torch.float16 if store == "float16" else torch.float32
-    tensors = {f"{_PREFIX}{name}": value.to(kind).contiguous() for name, value in speech.tensors.items()}
-    for name, value in tensors.items():
-        if not bool(torch.isfinite(value).all()):
-            raise SpeechError(
-                f"the encoding of {name.removeprefix(_PREFIX)!r} is not finite as {store}; leave its recording out"
-            )
-    document = {"format": _FORMAT, "recogniser": speech.recogniser_hash, "utterance_ids": speech.utterance_ids}
+    tensors = {f"{_PREFIX}{name}": value.half().contiguous() for name, value in speech.tensors.items()}
+    document = {"format": _FORMAT, "recogniser": speech.recogniser_hash, "utterance_ids": list(speech.tensors)}
     document |= {name: getattr(speech, name) for name in _FACTS}
     with atomic_writer(path, private=True, binary=True) as stream:
         stream.write(save(tensors, metadata={"palimpsest": json.dumps(document)}))
@@ -83,16 +69,13 @@ def read_encoded(path: str | Path, recogniser: Recogniser) -> EncodedSpeech:
     """
     from safetensors import SafetensorError, safe_open
 
-    if not Path(path).is_file():
-        raise SpeechError(f"encoded speech {str(path)!r} does not exist; 'palimpsest encode-speech' makes it")
     try:
         with safe_open(str(path), framework="pt") as stream:
-            document = json.loads((stream.metadata() or {}).get("palimpsest", "{}"))
-            if document.get("format") != _FORMAT:
-                raise SpeechError(f"{str(path)!r} is no encoded speech; 'palimpsest encode-speech' makes it")
+            document = json.loads(stream.metadata()["palimpsest"])
             tensors = {name: stream.get_tensor(f"{_PREFIX}{name}") for name in document["utterance_ids"]}
-    except (SafetensorError, ValueError):
-        raise SpeechError(f"encoded speech {str(path)!r} is damaged; run 'palimpsest encode-speech' again") from None
+    except (OSError, SafetensorError, ValueError, LookupError, TypeError):
+        why = "is no encoded speech, or is damaged" if Path(path).is_file() else "does not exist"
+        raise SpeechError(f"{str(path)!r} {why}; 'palimpsest encode-speech' makes it") from None
     if document["recogniser"] != recogniser.hash:
         raise SpeechError(
             f"the speech was encoded by the recogniser {document['recogniser'][:12]}, and this one is "
@@ -113,9 +96,9 @@ def read_transcribed(encoded: str, manifest: str, recogniser: Recogniser) -> Enc
 
 
 def encode_utterances(
-    recogniser: Recogniser, utterances: Sequence[Utterance], maximum_seconds: float, *, streaming: bool = False
+    recogniser: Recogniser, utterances: Sequence[Utterance], maximum_seconds: float
 ) -> tuple[EncodedSpeech, float, Counter[str]]:
-    """Encode recordings, longest first; ``streaming``: one by one, segment by segment as in live speech.
+    """Encode recordings, longest first.
 
     Returns the speech, the seconds for features and encoder without reading the files, and counts of changes to
     recordings (``read_audio``). Utterances that are too short have frames (0, D). Raises ``SpeechError`` that lists all
@@ -145,10 +128,10 @@ def encode_utterances(
             # After a problem the run will fail, but all other damaged recordings must be reported too.
             if signals and not problems:
                 started = time.perf_counter()
-                encoded = recogniser.encode(list(map(recogniser.features, signals.values())), streaming=streaming)
+                encoded = recogniser.encode(list(map(recogniser.features, signals.values())))
                 clock += time.perf_counter() - started
                 found |= dict(zip(signals, encoded, strict=True))
             bar.update(len(batch))
     fail_with_recordings(problems)
     synthetic = any(utterance.synthetic for utterance in utterances)
-    return EncodedSpeech(recogniser.hash, seconds, recogniser.frame_seconds, synthetic, found), clock, tally
+    return EncodedSpeech(recogniser.hash, seconds, synthetic, found), clock, tally

@@ -1,17 +1,30 @@
-"""A recogniser: its network, units and features."""
+"""A recogniser: its network, units and features, and its folder.
 
+The folder has ``model.safetensors``, ``units.model`` (or one for each language, ``units.en.model``),
+``statistics.json`` and ``settings.json``. The last one holds the recogniser's description and the SHA-256 of the other
+files, so that a damaged or mixed-up folder is detected when it is read. Nothing is pickled.
+"""
+
+import hashlib
+import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 from pydantic import Field
+from safetensors.torch import load as read_tensors
+from safetensors.torch import save as tensors_as_bytes
 from torch import Tensor
 
 from tasks.errors import SpeechError
+from tasks.files.atomic_file import atomic_folder, atomic_writer
+from tasks.language_model.model_folder import SETTINGS, WEIGHTS, check_replaceable, checked_content, read_settings
 from tasks.settings.base import Settings
+from tasks.settings.checks import as_plain, check_settings
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.units import Units
 from tasks.torch_setup import stand_in_for_torchaudio_extension
@@ -164,16 +177,9 @@ class Recogniser:
         """Normalised features (T, bands) of a signal (samples,) at the recogniser's sample rate."""
         return self.feature_statistics.normalise(log_mel(samples, self.settings.features))
 
-    def encode(self, features: Sequence[Tensor], *, streaming: bool = False) -> list[Tensor]:
-        """Encoded frames (T', D) of several utterances, from normalised features.
-
-        ``streaming``: segment by segment as in live speech. The frames are the same up to rounding; this is slower, and
-        memory does not grow with the square of the length.
-        """
-        if not streaming:
-            return transcribe(self.model, features, self.settings.architecture)
-        stream = StreamingTranscriber(self.model, self.settings.architecture)
-        return [torch.cat([stream.feed(each), stream.finish()]) for each in features]
+    def encode(self, features: Sequence[Tensor]) -> list[Tensor]:
+        """Encoded frames (T', D) of several utterances, from normalised features."""
+        return transcribe(self.model, features, self.settings.architecture)
 
 
 @torch.no_grad()
@@ -192,44 +198,58 @@ def transcribe(model: "RNNT", features: Sequence[Tensor], architecture: Recognis
     return [row[:length].cpu() for row, length in zip(encoded, frames, strict=True)]
 
 
-class StreamingTranscriber:
-    """The encoder for one utterance that is still being spoken.
+_KIND, _FORMAT = "emformer_transducer", 1
+_UNITS, _STATISTICS = "units.model", "statistics.json"
 
-    It reads ``segment_frames`` new frames at a time and ``right_context_frames`` after them, so its delay is the sum of
-    both. Its output equals ``transcribe`` of the whole utterance up to rounding.
+
+def save_recogniser(folder: str | Path, recogniser: Recogniser) -> str:
+    """Write a recogniser folder and return the recogniser's hash; an earlier folder stays until the new is complete.
+
+    Weights are stored as float16. The folder has mode 0700 and its files 0600. Raises ``ModelError`` if the folder
+    holds something else.
     """
+    check_replaceable(folder)
+    weights = recogniser.model.state_dict()
+    tensors = {name: value.detach().cpu().half().contiguous() for name, value in weights.items()}
+    statistics = {name: value.tolist() for name, value in vars(recogniser.feature_statistics).items()}
+    contents = {WEIGHTS: tensors_as_bytes(tensors), _STATISTICS: json.dumps(statistics).encode()}
+    contents |= dict(zip(_unit_files(recogniser.units.languages), recogniser.units.models, strict=True))
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    document = {"format": _FORMAT, "kind": _KIND, "description": as_plain(recogniser.settings), "files": hashes}
+    contents[SETTINGS] = (json.dumps(document, indent=2) + "\n").encode()
+    with atomic_folder(folder, private=True) as fresh:
+        for name, content in contents.items():
+            with atomic_writer(fresh / name, private=True, binary=True) as stream:
+                stream.write(content)
+    return _hash_of(document)
 
-    def __init__(self, model: "RNNT", architecture: RecogniserArchitecture) -> None:
-        self.model, self.architecture = model, architecture
-        self._state: list[list[Tensor]] | None = None
-        self._waiting: list[Tensor] = []
 
-    def feed(self, features: Tensor) -> Tensor:
-        """Reads any number of normalised features (T, bands); returns the encoded frames (T', D) that are ready."""
-        waiting = torch.cat([*self._waiting, features])
-        segment = self.architecture.segment_frames
-        whole = max(0, len(waiting) - self.architecture.right_context_frames) // segment * segment
-        self._waiting = [waiting[whole:]]
-        return self._encoded(waiting, whole)
+def load_recogniser(folder: str | Path) -> Recogniser:
+    """Read a recogniser folder; the network is in evaluation mode and float32.
 
-    def finish(self) -> Tensor:
-        """The remaining encoded frames (T', D) at the end of the utterance, and resets for a new one."""
-        waiting = torch.cat(self._waiting or [torch.zeros(0, 1)])
-        missing = -len(waiting) % self.architecture.segment_frames + self.architecture.right_context_frames
-        found = self._encoded(torch.nn.functional.pad(waiting, (0, 0, 0, missing)), len(waiting))
-        self._state, self._waiting = None, []
-        return found
+    Raises ``ModelError`` if the folder is missing, incomplete, or of another kind or format, or if a file differs from
+    the saved one.
+    """
+    folder = Path(folder)
+    document = read_settings(folder, _KIND, _FORMAT, ["description", "files"], "recogniser", "train-recogniser")
+    where = f"{folder / SETTINGS}: description"
+    description = check_settings(RecogniserDescription, document["description"], where)
+    unit_files = _unit_files(description.unit_languages)
+    contents = {
+        name: checked_content(folder / name, document["files"].get(name, ""), "recogniser")
+        for name in (WEIGHTS, _STATISTICS, *unit_files)
+    }
+    units = Units(*(contents[name] for name in unit_files), languages=description.unit_languages)
+    statistics = FeatureStatistics(**{name: torch.tensor(v) for name, v in json.loads(contents[_STATISTICS]).items()})
+    model = make_model(description.architecture, description.features, len(units) + 1)
+    model.load_state_dict({name: value.float() for name, value in read_tensors(contents[WEIGHTS]).items()})
+    return Recogniser(model.eval(), units, statistics, description, _hash_of(document))
 
-    @torch.no_grad()
-    def _encoded(self, features: Tensor, frames: int) -> Tensor:
-        """Encoded frames (T', D) of the first ``frames``, which the right context follows."""
-        device = next(self.model.parameters()).device
-        segment, right = self.architecture.segment_frames, self.architecture.right_context_frames
-        # The lengths that torchaudio's streaming mode takes count the right context too.
-        length = torch.tensor([segment + right], device=device)
-        found = [torch.zeros(0, self.architecture.encoding)]
-        for begin in range(0, frames, segment):
-            part = features[None, begin : begin + segment + right].to(device)
-            encoded, _, self._state = self.model.transcribe_streaming(part, length, self._state)
-            found.append(encoded[0, : min(segment, frames - begin) // self.architecture.reduction].cpu())
-        return torch.cat(found)
+
+def _unit_files(languages: Sequence[str]) -> list[str]:
+    """File names of the units: one, or one for each language with its own units."""
+    return [f"units.{language}.model" for language in languages] or [_UNITS]
+
+
+def _hash_of(document: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

@@ -42,12 +42,8 @@ class UnitSettings(Settings):
     """Units that the recogniser emits: SentencePiece pieces of normalised words."""
 
     size: int = Field(default=128, ge=4)
-    """Pieces without the blank; the paper's kind of recogniser: 4,096."""
-    sentences: int = Field(default=100_000, ge=1)
-    """Number of first training sentences that the pieces are trained on."""
-    pooled: bool = False
-    """For a recogniser of several languages: one set of pieces for all. Otherwise each language has its own block of
-    equally many pieces (``size`` is the sum), so that each unit has a language."""
+    """Pieces without the blank; the paper's kind of recogniser: 4,096. For several languages the sum of their blocks of
+    equally many pieces, so that each unit has a language."""
 
 
 class RecogniserArchitecture(Settings):
@@ -156,29 +152,12 @@ class TrainedRecogniser(Settings):
     architecture: RecogniserArchitecture = RecogniserArchitecture()
     training: RecogniserTraining = RecogniserTraining()
     synthesis: SynthesisSettings = SynthesisSettings(voice_set="train")
-    """Synthesis of training text; held-out text is spoken by the voices of ``dev``."""
-
-    @model_validator(mode="after")
-    def _check_synthesis(self) -> Self:
-        spoken = self.synthesis
-        if spoken.languages and spoken.languages != self.languages:
-            raise ValueError(
-                f"synthesis.languages is {spoken.languages!r} and languages {self.languages!r}; give languages alone"
-            )
-        if spoken.sample_rate != self.features.sample_rate:
-            raise ValueError(
-                f"synthesis.sample_rate is {spoken.sample_rate!r} and features.sample_rate "
-                f"{self.features.sample_rate!r}; give both the same"
-            )
-        return self
+    """Synthesis of training text; held-out text is spoken by the voices of ``dev``. Languages and sample rate are
+    those of the recogniser."""
 
 
 class EncodingSettings(Settings):
     """Encoding of recordings."""
 
-    store: Literal["float16", "float32"] = "float16"
-    """Number type in the file."""
     maximum_seconds: float = Field(default=120.0, gt=0)
-    """Longest accepted recording; memory grows with its square, with ``streaming`` with its length."""
-    streaming: bool = False
-    """Encode each recording segment by segment: slower; for long recordings and for the output of a live system."""
+    """Longest accepted recording; memory grows with its square."""

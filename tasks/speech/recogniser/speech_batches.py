@@ -4,14 +4,12 @@ The order depends on speech, settings, seed and epoch only. Augmentation and voi
 A step has the same utterances for any number of ranks, and so has a resumed run.
 """
 
-import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader
 
 from tasks.speech.recogniser.recogniser import FeatureStatistics, pad_features
 from tasks.speech.recogniser.settings import AugmentationSettings, TrainedRecogniser
@@ -61,8 +59,6 @@ class SpeechBatch(NamedTuple):
     """Units (B, U), padded with 0."""
     target_lengths: Tensor
     """Units of each utterance (B,)."""
-    silent: int
-    """Utterances of this rank for which the synthesiser produced nothing."""
     weight: float
     """0 if the rank has no utterance and computes on silence to stay in step with the others; else 1."""
     seconds: float
@@ -79,10 +75,8 @@ class SpeechBatches(Batches):
         statistics: FeatureStatistics,
         settings: TrainedRecogniser,
         plan: RankPlan = ALONE,
-        workers: int = 0,
     ):
-        """``workers``: processes that prepare batches; with 0 this process makes each batch on request."""
-        self.speech, self.units, self.statistics, self.workers = speech, units, statistics, workers
+        self.speech, self.units, self.statistics = speech, units, statistics
         self.architecture, self.training = settings.architecture, settings.training
         self.augmentation, self.seed = settings.augmentation, settings.training.seed
         languages: Sequence[Sequence[str | None] | None] = speech.languages or [None] * len(speech.texts)
@@ -112,21 +106,8 @@ class SpeechBatches(Batches):
 
     def made(self, numbers: range) -> Iterator[SpeechBatch]:
         """The batches of these numbers; silent utterances are counted."""
-        made: Iterable[SpeechBatch] = map(self._batch, numbers)
-        if self.workers:
-            made = DataLoader(
-                numbers,  # type: ignore[arg-type]
-                batch_size=None,
-                num_workers=self.workers,
-                collate_fn=self._batch,  # type: ignore[arg-type]
-                worker_init_fn=_ends_on_sigterm,
-                # Otherwise it draws a number from the dropout's generator.
-                generator=torch.Generator(),
-            )
-        for batch in made:
-            if batch.silent:
-                self.speech.left_out["not_spoken"] += batch.silent
-            yield batch
+        for number in numbers:
+            yield self._batch(number)
 
     def _batch(self, number: int) -> SpeechBatch:
         rows, epoch, *_ = self.steps[number]
@@ -142,6 +123,8 @@ class SpeechBatches(Batches):
                     features = hide_parts(features, self.augmentation, drawer)
                 heard.append((features, self.ids[row]))
         silent, own = len(chosen) - len(heard), len(heard) > 0
+        if silent:
+            self.speech.left_out["not_spoken"] += silent
         if not own:
             silence = torch.zeros(self.architecture.segment_frames, len(self.statistics.mean))
             heard = [(silence, self.ids[rows[0]])]
@@ -149,12 +132,7 @@ class SpeechBatches(Batches):
         targets, target_lengths = pad_targets([units for _, units in heard])
         sound = self.speech.settings
         seconds = float(lengths.sum()) * (sound.hop_samples / sound.sample_rate) if own else 0.0
-        return SpeechBatch(features, lengths, targets, target_lengths, silent, float(own), seconds)
-
-
-def _ends_on_sigterm(_worker: int) -> None:
-    """Restore the default signal handler: a worker inherits the training's, which ends only after a step."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        return SpeechBatch(features, lengths, targets, target_lengths, float(own), seconds)
 
 
 def pad_targets(targets: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:

@@ -163,8 +163,10 @@ class SyntheticSpeech(TrainingSpeech):
         """Log-mel features (T, bands) of a sentence in one epoch; ``None`` if the synthesiser produces nothing."""
         generator = np.random.default_rng([self.seed, epoch, index, _VOICE_STREAM])
         of_tokens = self._of_tokens[index] if self._of_tokens else None
+        rate = self.settings.sample_rate
         samples, _ = speak_drawn(
-            self._sentences[index], of_tokens, self.synthesis, generator, self._synthesiser, is_quiet=is_quiet
-        )
-        spoken = len(samples) >= _SHORTEST_SECONDS * self.settings.sample_rate
+            self._sentences[index], of_tokens, self.synthesis, generator, self._synthesiser,
+            sample_rate=rate, is_quiet=is_quiet,
+        )  # fmt: skip
+        spoken = len(samples) >= _SHORTEST_SECONDS * rate
         return log_mel(samples, self.settings) if spoken else None

@@ -3,10 +3,7 @@
 import hashlib
 import io
 import itertools
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-import numpy as np
+from collections.abc import Iterable, Iterator, Sequence
 
 from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
@@ -78,63 +75,38 @@ class Units:
         text = [self.pieces[i] for i in ids if i != self.blank and i not in self._without_text]
         return " ".join("".join(text).replace(WORD_BEGIN, " ").split())
 
-    def languages_of(self, ids: Iterable[int]) -> list[str]:
-        """The language of each word of ``decode``: the language of its first unit."""
-        found, before = [], " "
-        for i in ids:
-            if i == self.blank or i in self._without_text:
-                continue
-            for letter in self.pieces[i].replace(WORD_BEGIN, " "):
-                if before == " " and letter != " ":
-                    found.append(self.languages[bisect_right(self._begins, i) - 1])
-                before = letter
-        return found
 
-    def bias(self, of_languages: Mapping[str, float | None]) -> np.ndarray | None:
-        """Bias on the log-probability of each unit and the blank, float32 (V,), from a bias for each language. ``None``
-        for a language excludes its units. Returns ``None`` without a bias.
-
-        Raises ``SpeechError`` for a language that the units do not have.
-        """
-        if not of_languages:
-            return None
-        if unknown := sorted(of_languages.keys() - set(self.languages)):
-            has = ", ".join(self.languages) or "none"
-            raise SpeechError(f"speech.search.language_bias: the recogniser has no language {unknown[0]!r} ({has})")
-        added = np.zeros(len(self.pieces) + 1, dtype=np.float32)
-        blocks = itertools.pairwise([*self._begins, len(self.pieces)])
-        for language, (begin, end) in zip(self.languages, blocks, strict=True):
-            value = of_languages.get(language, 0.0)
-            added[begin:end] = -np.inf if value is None else value
-        return added
+_MOST_SENTENCES = 100_000
+"""Number of first training sentences that the pieces are trained on."""
 
 
 def train_language_units(
-    texts: Iterable[tuple[str, Sequence[str | None]]], languages: Sequence[str], size: int, limit: int
+    texts: Iterable[tuple[str, Sequence[str | None]]], languages: Sequence[str], size: int
 ) -> Units:
-    """``size`` pieces in all, equally many for each language, trained on its stretches in the first ``limit`` texts.
+    """``size`` pieces in all, equally many for each language, trained on its stretches in the texts.
 
     Each text comes with the languages of its white-space words. Raises the errors of ``train_units``.
     """
     stretches: dict[str, list[str]] = {language: [] for language in languages}
-    for text, of_words in itertools.islice(texts, limit):
+    for text, of_words in itertools.islice(texts, _MOST_SENTENCES):
         words = zip(of_words, text.split(), strict=True)
         for language, run in itertools.groupby(words, key=lambda word: word[0]):
             if language in stretches:
                 stretches[language].append(" ".join(word for _, word in run))
-    each = size // len(languages)
-    models = [train_units(stretches[language], each, len(stretches[language])).models[0] for language in languages]
+    models = [train_units(stretches[language], size // len(languages)).models[0] for language in languages]
     return Units(*models, languages=languages)
 
 
-def train_units(sentences: Iterable[str], size: int, limit: int) -> Units:
-    """Train ``size`` pieces (unigram model) on the first ``limit`` sentences, which are normalised first.
+def train_units(sentences: Iterable[str], size: int) -> Units:
+    """Train ``size`` pieces (unigram model) on sentences, which are normalised first.
 
     Raises ``SpeechError`` if there is no word, or not enough text for so many pieces.
     """
     from sentencepiece import SentencePieceTrainer
 
-    texts = [text for sentence in itertools.islice(sentences, limit) if (text := " ".join(normalise(sentence)))]
+    texts = [
+        text for sentence in itertools.islice(sentences, _MOST_SENTENCES) if (text := " ".join(normalise(sentence)))
+    ]
     if not texts:
         raise SpeechError("the training text has no words to learn units from")
     model = io.BytesIO()

@@ -17,9 +17,9 @@ from tasks.options import WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.speech.rescoring.hypothesis_table import hypothesis_table
 from tasks.speech.rescoring.nbest_lists import drawn_lists, read_nbest, write_nbest
 from tasks.speech.rescoring.settings import NbestSource
+from tasks.speech.rescoring.tuning import hypothesis_table
 
 SUMMARY = "check n-best lists, and measure how much a language model can improve them"
 

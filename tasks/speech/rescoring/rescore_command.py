@@ -33,17 +33,21 @@ from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.speech.rescoring.hypothesis_table import (
-    HypothesisTable,
-    axes_of,
-    hypothesis_table,
-    tune_weights,
-    with_language_model,
-)
 from tasks.speech.rescoring.nbest_lists import NbestList, read_nbest
 from tasks.speech.rescoring.settings import RescoreSettings
-from tasks.speech.rescoring.tuning import BONUS, LM, UNKNOWN, TunedWeights, Weights
-from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors, shown_rate
+from tasks.speech.rescoring.tuning import (
+    BONUS,
+    LM,
+    UNKNOWN,
+    HypothesisTable,
+    TunedWeights,
+    Weights,
+    axes_of,
+    hypothesis_table,
+    tune,
+    with_language_model,
+)  # fmt: skip
+from tasks.speech.word_errors.error_report import error_warnings, measure_errors, shown_rate
 from tasks.speech.word_errors.references import measure_overlap, read_references
 from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
 from tasks.speech.word_errors.word_errors import count_errors, paired_difference_over_seeds, refuse_unknown_ids
@@ -153,13 +157,13 @@ def _measured(files: RescoreFiles, chosen: RescoreSettings, resources: ResourceS
     groups = files.word_groups(references, files.references or files.nbest, intervals)
     overlap = measure_overlap(references.values(), files.training_text) if files.training_text else None
     dev_table, table = hypothesis_table(dev, "n-best lists of --dev"), hypothesis_table(test, "n-best lists of --nbest")
-    tuned_bonus = tune_weights(dev_table, {BONUS: settings.insertion_bonuses}, settings.resamples)
+    tuned_bonus = tune(dev_table, {BONUS: settings.insertion_bonuses})
     # Without a language model the recogniser's own choice stays.
     tuned: TunedWeights | None = None
     numbers: dict[str, Any] = {}
     if files.model:
         (dev_table, table), numbers = _scored([dev_table, table], files.model, chosen, resources)
-        tuned = tune_weights(dev_table, axes_of(settings, dev_table), settings.resamples)
+        tuned = tune(dev_table, axes_of(settings, dev_table))
     weights = tuned.weights if tuned else {}
     texts = _written_choice(files.output, table, weights)
     errors = files.count(references, texts, groups, listing_path(files.output))
@@ -208,10 +212,6 @@ def _shown(measured: Mapping[str, Any]) -> str:
 
 
 def _of_dev(dev: HypothesisTable, tuned: TunedWeights | None, tuned_bonus: TunedWeights) -> dict[str, Any]:
-    fewest: dict[tuple[float, float], int] = {}  # with the best bonus of unknown words
-    for point, errors in zip(tuned.points, tuned.errors, strict=True) if tuned else ():
-        pair = point[LM], point[BONUS]
-        fewest[pair] = min(fewest.get(pair, errors), errors)
     return {
         "utterances": len(dev.hypotheses),
         "words": dev.words,
@@ -221,7 +221,7 @@ def _of_dev(dev: HypothesisTable, tuned: TunedWeights | None, tuned_bonus: Tuned
         "wer": dev.wer(tuned.weights if tuned else {}),
         "deviations": tuned.deviation if tuned else {},
         "at_edge_of_grid": tuned.at_edge if tuned else [],
-        "grid": [{LM: pair[0], BONUS: pair[1], "wer": errors / dev.words} for pair, errors in sorted(fewest.items())],
+        "grid": tuned.grid(dev.words) if tuned else [],
     }
 
 

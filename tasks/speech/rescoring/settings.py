@@ -18,11 +18,6 @@ class SearchSettings(Settings):
     """Maximum of units that one frame may emit; guards against a model that never emits blank (torchaudio: 100)."""
     nbest: int = Field(default=5, ge=1)
     """Hypotheses that are returned for each utterance; at most ``beam_width``."""
-    language_bias: dict[str, float | None] = Field(default={}, exclude_if=lambda bias: not bias)
-    """By language of a recogniser with language-specific units: a bias in nats on the log-probabilities of its units,
-    before they are normalised again; ``null``: the language is never emitted."""
-    batch_utterances: int = Field(default=512, ge=1)
-    """Utterances of similar length that are searched at once; affects speed and memory only."""
 
 
 class WordErrorSettings(Settings):
@@ -75,9 +70,6 @@ class RescoringSettings(Settings):
     """Grid of weights of the language model's log-probability, added to the recogniser's score."""
     insertion_bonuses: list[float] = Field(default=[-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0], min_length=1)
     """Grid of bonuses for each word of a hypothesis, in units of the recogniser's score."""
-    resamples: int = Field(default=200, ge=0)
-    """Resamples of the development utterances; each weight is the mean of the best ones over the resamples. 0: the best
-    on the utterances as they are."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Precision of a causal language model; ``auto`` is bfloat16 on a GPU and float32 on a processor. There bfloat16 is
     1.5 times as fast and moves the score of a hypothesis by 0.2 nats."""
@@ -116,9 +108,6 @@ class FusionSettings(Settings):
     """Weights of the internal model to try, if there is one."""
     tuning_rounds: int = Field(default=2, ge=1)
     """Number of times that dev is decoded with the best weights so far."""
-    resamples: int = Field(default=200, ge=0)
-    """Resamples of the dev utterances; each weight is the mean of the best ones over the resamples. 0: the best on the
-    utterances as they are."""
 
     _weights = field_validator("lm_weights", "internal_lm_weights")(_not_negative)
 
@@ -144,9 +133,6 @@ class WhisperSettings(Settings):
     memory of its own (18 MB for the smallest model, 490 MB for the largest)."""
     nbest: int = Field(default=10, ge=1)
     """Hypotheses of each utterance that are written, at most ``beam_width``; spellings of the same words are merged."""
-    length_penalty: float = Field(default=1.0, ge=0, le=2)
-    """Power of the length that log-probabilities are divided by for ranking: 1 as in Whisper's own code. With 0 scores
-    are plain sums, and the shortest hypotheses win."""
     language: str = "en"
     """Code of the spoken language, such as ``en`` or ``de``; ``en`` for an English-only model."""
     no_digits: bool = False

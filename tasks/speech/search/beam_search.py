@@ -9,7 +9,6 @@ end. Scores are summed in float64, torchaudio's in float32, so near ties may be 
 """
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,14 +19,13 @@ from torch import Tensor
 from tasks.language_model.sequence_tree import ROOT, SequenceTree, padded
 from tasks.language_model.transformer.processor_products import laid_out_layers
 from tasks.speech.rescoring.settings import SearchSettings
-from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.scorer import Scorer
+from tasks.speech.search.scorer import PredictorStates, Scorer
 
 if TYPE_CHECKING:
     from torchaudio.models import RNNT
 
-    from tasks.speech.recogniser.recogniser import Recogniser
-
+_BATCH = 512
+"""Utterances of similar length that are searched at once; affects speed and memory only."""
 _USUAL_UTTERANCES = 64
 _SETTLED_BEAMS = 2
 """Multiple of the beam width that is settled before the beam is cut, since estimates err."""
@@ -55,17 +53,6 @@ class Hypothesis:
     """Score of the whole sentence by each scorer, by its name."""
 
 
-def recognise(
-    recogniser: "Recogniser", encoded: list[Tensor], settings: SearchSettings, fusion: Fusion | None = None
-) -> list[list[Hypothesis]]:
-    """``beam_search`` with the recogniser's units and the settings.
-
-    Raises ``SpeechError`` if the settings bias a language that the recogniser does not have.
-    """
-    units = recogniser.units
-    return beam_search(recogniser.model, units.blank, encoded, settings, fusion, units.bias(settings.language_bias))
-
-
 @torch.inference_mode()
 def beam_search(
     model: "RNNT",
@@ -73,31 +60,28 @@ def beam_search(
     encoded: list[Tensor],
     settings: SearchSettings,
     fusion: Fusion | None = None,
-    bias: np.ndarray | None = None,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each utterance, best first.
 
     ``model``: torchaudio's transducer in evaluation mode, whose last symbol is ``blank``. ``encoded``: its encoder's
-    output for each utterance (frames, D). ``bias`` (V,) is added to the scores of its symbols. An utterance without a
-    frame has only the empty hypothesis.
+    output for each utterance (frames, D). An utterance without a frame has only the empty hypothesis.
     """
     from tqdm import tqdm
 
     device = next(model.parameters()).device
     order = sorted(range(len(encoded)), key=lambda index: -len(encoded[index]))
     found: list[list[Hypothesis]] = [[] for _ in encoded]
-    with ExitStack() as stack:
+    rows = _USUAL_UTTERANCES * settings.beam_width
+    with (
         # The predictor's and joiner's weights, laid out for the fastest matrix products.
-        rows = min(settings.batch_utterances, _USUAL_UTTERANCES) * settings.beam_width
-        for part in (model.predictor, model.joiner):
-            stack.enter_context(laid_out_layers(part, rows))
-        bar = stack.enter_context(
-            tqdm(total=len(encoded), desc="decoding", unit="utterance", disable=None, leave=False)
-        )
-        for begin in range(0, len(order), settings.batch_utterances):
-            chosen = order[begin : begin + settings.batch_utterances]
+        laid_out_layers(model.predictor, rows),
+        laid_out_layers(model.joiner, rows),
+        tqdm(total=len(encoded), desc="decoding", unit="utterance", disable=None, leave=False) as bar,
+    ):
+        for begin in range(0, len(order), _BATCH):
+            chosen = order[begin : begin + _BATCH]
             frames = [encoded[index].to(device=device, dtype=torch.float32) for index in chosen]
-            batch = _Batch(model, blank, frames, settings, fusion or {}, bias)
+            batch = _Batch(model, blank, frames, settings, fusion or {})
             for index, hypotheses in zip(chosen, batch.search(), strict=True):
                 found[index] = hypotheses
             bar.update(len(chosen))
@@ -108,16 +92,9 @@ class _Batch:
     """The search of a batch of utterances, the longest first."""
 
     def __init__(
-        self,
-        model: "RNNT",
-        blank: int,
-        frames: list[Tensor],
-        settings: SearchSettings,
-        fusion: Fusion,
-        bias: np.ndarray | None,
+        self, model: "RNNT", blank: int, frames: list[Tensor], settings: SearchSettings, fusion: Fusion
     ) -> None:
         self.blank, self.settings, self.fusion, self.scorers = blank, settings, fusion, list(fusion.values())
-        self.bias = None if bias is None else torch.from_numpy(bias).to(frames[0].device)
         self.lengths = np.array([len(utterance) for utterance in frames])
         self.frames = torch.nn.utils.rnn.pad_sequence(frames)  # (T, N, D)
         self.tree = SequenceTree(blank)
@@ -161,10 +138,7 @@ class _Batch:
         """Log-probabilities of all symbols (M, V) for hypotheses of these utterances."""
         rows = torch.from_numpy(padded(utterance)).to(encodings.device)
         joined = self.states.join(encodings.index_select(0, rows), self.states.outputs(padded(nodes)))
-        logits = joined[: len(nodes)]
-        if self.bias is not None:
-            logits = logits + self.bias
-        return torch.log_softmax(logits, dim=1).cpu().numpy()
+        return torch.log_softmax(joined[: len(nodes)], dim=1).cpu().numpy()
 
     def _grown(
         self, done: np.ndarray, utterance: np.ndarray, found: np.ndarray, log_probabilities: np.ndarray

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal
 
 import numpy
 import soundfile
@@ -26,32 +26,17 @@ from tasks.language_model.normalisation import normalise
 from tasks.languages.word_languages import spoken_languages
 from tasks.speech.audio.audio_file import resample
 from tasks.speech.audio.manifest import Utterance, write_manifest
-from tasks.speech.audio.settings import NoiseKind, SynthesisSettings, VoiceSet
+from tasks.speech.audio.settings import SynthesisSettings, VoiceSet
 from tasks.speech.synthesis.espeak import SAMPLE_RATE, Synthesiser, Voice
 
+NoiseKind = Literal["white", "pink", "babble"]
+_NOISES: tuple[NoiseKind, ...] = ("white", "pink", "babble")
 _SPEECH_CORNER = 500.0
 """Hz above which the long-term spectrum of speech falls, by about 9 dB an octave (Byrne et al. 1994)."""
 _LOWEST = 50.0
 """Hz below which there is no noise, since there is no speech to mask."""
 _SYLLABLES = 4.0
 """Hz: rate of the loudness changes of speech."""
-
-
-class Noise(NamedTuple):
-    """Kind and level of noise."""
-
-    kind: NoiseKind
-    signal_to_noise: float
-    """Ratio of the mean power of the utterance to that of the noise, in dB."""
-
-
-def draw_noise(settings: SynthesisSettings, generator: numpy.random.Generator) -> Noise | None:
-    """A kind and a signal-to-noise ratio, drawn uniformly; ``None`` if the settings have no kind."""
-    if not settings.noise_kinds:
-        return None
-    kind: NoiseKind = settings.noise_kinds[int(generator.integers(len(settings.noise_kinds)))]
-    low, high = settings.minimum_signal_to_noise, settings.maximum_signal_to_noise
-    return Noise(kind, float(generator.uniform(low, high)))
 
 
 def make_noise(kind: NoiseKind, samples: int, sample_rate: int, generator: numpy.random.Generator) -> numpy.ndarray:
@@ -110,29 +95,6 @@ _PITCH, _PITCH_RANGE = (35, 65), (30, 70)
 """Lowest and highest, on eSpeak NG's scale from 0 to 99: shift of a voice's pitch, and range of the pitch."""
 
 
-def draw_voices(
-    settings: SynthesisSettings, generator: numpy.random.Generator, synthesiser: Synthesiser
-) -> dict[str, Voice]:
-    """A speaker of the set as a voice for each of the settings' languages, with the same timbre, rate, pitch and range
-    of pitch. These numbers are drawn uniformly between their limits.
-
-    Sets share no English accent. Other languages have few accents, and all sets have them.
-    """
-    accents = {
-        language: ACCENTS[settings.voice_set] if language == _ENGLISH else synthesiser.accents(language)
-        for language in settings.languages or [_ENGLISH]
-    }
-    first, *others = accents
-    voice = Voice(
-        accent=str(generator.choice(accents[first])),
-        timbre=str(generator.choice(TIMBRES[settings.voice_set])),
-        rate=int(generator.integers(*_RATE, endpoint=True)),
-        pitch=int(generator.integers(*_PITCH, endpoint=True)),
-        pitch_range=int(generator.integers(*_PITCH_RANGE, endpoint=True)),
-    )
-    return {first: voice} | {code: replace(voice, accent=str(generator.choice(accents[code]))) for code in others}
-
-
 _LEVEL = -26.0
 """Mean power of the speech in dB below full scale, the usual level of telephone speech."""
 _SILENCE_BEFORE, _SILENCE_AFTER = 0.1, 0.2
@@ -143,20 +105,14 @@ _SEAM = round(0.005 * SAMPLE_RATE)
 
 
 def synthesise(
-    text: str,
-    voices: Voice | Sequence[Voice],
-    noise: Noise | None,
-    generator: numpy.random.Generator,
-    *,
-    sample_rate: int,
-    synthesiser: Synthesiser,
+    text: str, voices: Voice | Sequence[Voice], *, sample_rate: int, synthesiser: Synthesiser
 ) -> torch.Tensor:
-    """A spoken sentence, float32 (samples,) in [-1, 1] at ``sample_rate`` Hz; empty if nothing can be spoken.
+    """A spoken sentence without noise, float32 (samples,) at ``sample_rate`` Hz; empty if nothing can be spoken.
 
     ``voices``: one for all words, or one for each white-space word of ``text``. Each voice speaks the whole sentence,
     and the parts are cut together at word boundaries. So a change of voice brings no pause and no drawn-out word, as a
-    change inside eSpeak NG does (it ends a clause there). ``generator`` is used for the noise only: without noise it is
-    not used. The words are those of ``normalise(text)``. Raises the errors of ``Synthesiser.speak``.
+    change inside eSpeak NG does (it ends a clause there). The words are those of ``normalise(text)``. Raises the errors
+    of ``Synthesiser.speak``.
     """
     spoken = spoken_text(text)
     if isinstance(voices, Voice):
@@ -169,11 +125,7 @@ def synthesise(
     speech = resample(torch.from_numpy(raw.astype(numpy.float32) / 32768), SAMPLE_RATE, sample_rate)
     speech = speech * (10 ** (_LEVEL / 20) / speech.square().mean().sqrt())
     silence = (round(_SILENCE_BEFORE * sample_rate), round(_SILENCE_AFTER * sample_rate))
-    speech = torch.nn.functional.pad(speech, silence)
-    if noise is not None:
-        amplitude = 10 ** ((_LEVEL - noise.signal_to_noise) / 20)
-        speech += amplitude * torch.from_numpy(make_noise(noise.kind, len(speech), sample_rate, generator))
-    return speech.clamp_(-1.0, 1.0)
+    return torch.nn.functional.pad(speech, silence)
 
 
 def _cut_together(text: str, voices: Sequence[Voice], synthesiser: Synthesiser) -> numpy.ndarray:
@@ -199,14 +151,11 @@ def _cut_together(text: str, voices: Sequence[Voice], synthesiser: Synthesiser) 
     return spoken.round().astype(numpy.int16)
 
 
-Reason = Literal["digits", "no_words", "other_script", "too_short", "too_long", "not_drawn", "not_spoken"]
-"""Reason why a sentence is not among the recordings."""
-
 _PAUSES = ",.;:?!"
 _CLOSING = "\"'”’)]}»"
 
 
-def why_not_spoken(text: str, minimum_words: int, maximum_words: int) -> Reason | None:
+def why_not_spoken(text: str, minimum_words: int, maximum_words: int) -> str | None:
     """The reason why a sentence cannot have a reference recording, or ``None``.
 
     ``digits``: the reading of a number is ambiguous, so the reference may differ. ``other_script``: letters that are
@@ -245,6 +194,8 @@ def spoken_text(text: str) -> str:
 
 
 _MANIFEST = "manifest.jsonl"
+_CORPUS_RATE = 16_000
+"""Sample rate of the recordings in Hz."""
 
 
 def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisSettings) -> dict[str, Any]:
@@ -262,11 +213,10 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
         )
     lines = list(read_lines(text))
     reasons = [why_not_spoken(line, settings.minimum_words, settings.maximum_words) for line in lines]
-    left_out: Counter[str] = Counter(dict.fromkeys(get_args(Reason), 0))
-    left_out.update(filter(None, reasons))
+    left_out = Counter(filter(None, reasons))
     sentences = [each for each, reason in zip(enumerate(lines, start=1), reasons, strict=True) if not reason]
     if settings.sentences is not None and settings.sentences < len(sentences):
-        left_out["not_drawn"] += len(sentences) - settings.sentences
+        left_out["not_drawn"] = len(sentences) - settings.sentences
         drawn = numpy.random.default_rng(settings.seed).permutation(len(sentences))[: settings.sentences]
         sentences = [sentences[index] for index in sorted(drawn.tolist())]
     languages: Iterator[list[str] | None] = repeat(None, len(sentences))
@@ -283,13 +233,13 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
                 continue
             name = f"{settings.voice_set}-{number:07d}"
             audio = folder / f"{name}.flac"
-            soundfile.write(audio, samples.numpy(), settings.sample_rate, format="FLAC", subtype="PCM_16")
+            soundfile.write(audio, samples.numpy(), _CORPUS_RATE, format="FLAC", subtype="PCM_16")
             audio.chmod(PRIVATE_MODE)
             of_tokens = tuple(of_words) if of_words else None
             utterances.append(Utterance(name, audio, sentence, speaker, synthetic=True, languages=of_tokens))
             samples_written += len(samples)
         if not utterances:
-            found = ", ".join(f"{reason} {count}" for reason, count in left_out.items() if count)
+            found = ", ".join(f"{reason} {count}" for reason, count in left_out.items())
             raise SpeechError(
                 f"text {str(text)!r}: none of {len(lines)} lines can be spoken ({found or 'the text is empty'})"
             )
@@ -300,7 +250,7 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
         "lines": len(lines),
         "utterances": len(utterances),
         "words": sum(len(normalise(utterance.text)) for utterance in utterances),
-        "audio_seconds": round(samples_written / settings.sample_rate, 3),
+        "audio_seconds": round(samples_written / _CORPUS_RATE, 3),
         "speakers": len({utterance.speaker for utterance in utterances}),
         "left_out": dict(left_out),
     }
@@ -313,14 +263,35 @@ def speak_drawn(
     generator: numpy.random.Generator,
     synthesiser: Synthesiser,
     *,
+    sample_rate: int = _CORPUS_RATE,
     is_quiet: bool = False,
 ) -> tuple[torch.Tensor, str]:
-    """A sentence by a drawn speaker with drawn noise (``synthesise``), and the speaker's name.
+    """A sentence in [-1, 1] by a drawn speaker, with noise of a drawn kind and level, and the speaker's name.
 
-    ``languages``: of each white-space word, if there are several. ``is_quiet``: without noise.
+    The speaker has a voice for each of the settings' languages, of the same timbre, rate and pitch. All numbers are
+    drawn uniformly between their limits. Voice sets share no English accent; other languages have few accents, and all
+    sets have them. ``languages``: of each white-space word, if there are several. ``is_quiet``: without noise.
     """
-    voices = draw_voices(settings, generator, synthesiser)
-    noise = None if is_quiet else draw_noise(settings, generator)
-    first, rate = next(iter(voices.values())), settings.sample_rate
-    of_words = first if languages is None else [voices[language] for language in languages]
-    return synthesise(sentence, of_words, noise, generator, sample_rate=rate, synthesiser=synthesiser), first.name
+    accents = {
+        language: ACCENTS[settings.voice_set] if language == _ENGLISH else synthesiser.accents(language)
+        for language in settings.languages or [_ENGLISH]
+    }
+    first, *others = accents
+    voice = Voice(
+        accent=str(generator.choice(accents[first])),
+        timbre=str(generator.choice(TIMBRES[settings.voice_set])),
+        rate=int(generator.integers(*_RATE, endpoint=True)),
+        pitch=int(generator.integers(*_PITCH, endpoint=True)),
+        pitch_range=int(generator.integers(*_PITCH_RANGE, endpoint=True)),
+    )
+    voices = {first: voice}
+    voices |= {code: replace(voice, accent=str(generator.choice(accents[code]))) for code in others}
+    of_words = voice if languages is None else [voices[language] for language in languages]
+    if not is_quiet:
+        kind = _NOISES[int(generator.integers(len(_NOISES)))]
+        ratio = float(generator.uniform(settings.minimum_signal_to_noise, settings.maximum_signal_to_noise))
+    speech = synthesise(sentence, of_words, sample_rate=sample_rate, synthesiser=synthesiser)
+    if len(speech) and not is_quiet:
+        noise = torch.from_numpy(make_noise(kind, len(speech), sample_rate, generator))
+        speech += 10 ** ((_LEVEL - ratio) / 20) * noise
+    return speech.clamp_(-1.0, 1.0), voice.name

@@ -1,17 +1,21 @@
-"""A Whisper model (Radford et al. 2022) and its transcripts with scores, by transformers' beam search.
+"""A Whisper model (Radford et al. 2022) and its transcripts with scores, by transformers' beam search; the windows of
+long recordings, and the best combinations of their transcripts.
 
 The log-probability of a transcript is the sum over its pieces and the end of the text, in nats. Forbidden pieces
 (marks, non-speech, and those of the settings) retain their probability, so a score does not depend on them. The search
 ranks transcripts by the mean over their pieces, times the length of the best transcript (decision 0028).
 """
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
 from tasks.errors import ModelError, ParameterError
+from tasks.language_model.normalisation import normalise
 from tasks.model_source import locate_model, unreachable
 from tasks.speech.rescoring.nbest_lists import ScoredHypothesis
 from tasks.speech.rescoring.settings import WhisperSettings
@@ -63,9 +67,9 @@ class WhisperRecogniser:
         return str(self.tokenizer.decode(list(pieces), clean_up_tokenization_spaces=False)).strip()
 
     @torch.inference_mode()
-    def decode(self, samples: torch.Tensor, search: "Search") -> tuple[list[ScoredHypothesis], bool]:
+    def decode(self, samples: torch.Tensor, search: "Search") -> list[ScoredHypothesis]:
         """Transcripts of a recording (samples,) of at most ``longest`` samples, the best first, as many as the beam is
-        wide; and whether they ended within the allowed number of pieces. If none did, they are the unfinished ones."""
+        wide. If none ended within the allowed number of pieces, they are the unfinished ones."""
         from transformers.generation import GenerationMixin
         from transformers.modeling_outputs import BaseModelOutput
 
@@ -87,8 +91,8 @@ class WhisperRecogniser:
         scored = list(zip(rows, generated.sequences_scores.tolist(), strict=True))
         ended = [(ids[: ids.index(end)], mean) for ids, mean in scored if end in ids]
         best = ended or scored
-        scale = (len(best[0][0]) + bool(ended)) ** settings.length_penalty
-        return [ScoredHypothesis(self.text_of(pieces), mean * scale) for pieces, mean in best], bool(ended)
+        scale = len(best[0][0]) + bool(ended)
+        return [ScoredHypothesis(self.text_of(pieces), mean * scale) for pieces, mean in best]
 
     def search(self, settings: WhisperSettings) -> "Search":
         """Prompt and search to decode a language without time stamps.
@@ -118,7 +122,6 @@ class WhisperRecogniser:
             forbidden.update(piece for piece in range(end) if has_digits(self.text_of([piece])))
         return prompt, GenerationConfig(
             num_beams=settings.beam_width,
-            length_penalty=settings.length_penalty,
             max_new_tokens=min(_MOST_PIECES, int(config.max_target_positions) - len(prompt)),
             suppress_tokens=sorted(piece for piece in forbidden if 0 <= piece < size),
             begin_suppress_tokens=sorted(piece for piece in own.begin_suppress_tokens or [] if piece < size),
@@ -151,11 +154,7 @@ def load_whisper(model: str) -> WhisperRecogniser:
         raise
     except Exception as error:
         raise unreachable(model, error) from None
-    generation = loaded.generation_config
-    needed = ["no_timestamps_token_id"]
-    if getattr(generation, "is_multilingual", False):
-        needed += ["lang_to_id", "task_to_id"]
-    if any(getattr(generation, name, None) is None for name in needed):
+    if getattr(loaded.generation_config, "no_timestamps_token_id", None) is None:
         raise ModelError(f"model {model!r} has no generation_config.json of a Whisper model; fetch that file too")
     if len(tokenizer) < config.eos_token_id:
         raise ModelError(
@@ -168,3 +167,81 @@ def load_whisper(model: str) -> WhisperRecogniser:
     if torch.cuda.is_available():
         loaded.cuda()
     return WhisperRecogniser(loaded, tokenizer, features, getattr(config, "_commit_hash", None))
+
+
+_MARGIN_MS = 200
+"""Sound before and after speech that stays, in milliseconds."""
+
+
+def windows_of(samples: torch.Tensor, longest: int, sample_rate: int) -> list[torch.Tensor]:
+    """The parts of a recording (samples,) with speech, of at most ``longest`` samples; itself if it is no longer.
+
+    Silero's voice detector finds speech. A window has as much of it as fits, and the pauses between. The longer pauses
+    around windows are left out: Whisper invents words there.
+    """
+    if len(samples) <= longest:
+        return [samples]
+    windows: list[tuple[int, int]] = []
+    for start, end in _speech(samples, longest, sample_rate):
+        if windows and end - windows[-1][0] <= longest:
+            windows[-1] = (windows[-1][0], end)
+        else:
+            windows.append((start, end))
+    return [samples[start:end] for start, end in windows]
+
+
+def _speech(samples: torch.Tensor, longest: int, sample_rate: int) -> Iterator[tuple[int, int]]:
+    """Start and end of each stretch of speech, of at most ``longest`` samples."""
+    from torchaudio.functional import resample
+
+    detector = _detector()
+    from silero_vad import get_speech_timestamps
+
+    found = get_speech_timestamps(
+        resample(samples, sample_rate, SAMPLE_RATE),
+        detector,
+        sampling_rate=SAMPLE_RATE,
+        max_speech_duration_s=longest / sample_rate,
+        speech_pad_ms=_MARGIN_MS,
+    )
+    for each in found:
+        start, end = (each[key] * sample_rate // SAMPLE_RATE for key in ("start", "end"))
+        yield start, min(end, start + longest)  # by rounding alone: the detector counts the margins
+
+
+@cache
+def _detector() -> torch.nn.Module:
+    threads = torch.get_num_threads()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=DeprecationWarning)  # of torch.jit.load, which the package calls
+        from silero_vad import load_silero_vad
+
+        detector: torch.nn.Module = load_silero_vad()
+    torch.set_num_threads(threads)  # the import sets one
+    return detector
+
+
+def hypotheses_of(
+    recogniser: WhisperRecogniser, samples: torch.Tensor, search: Search, at_most: int
+) -> list[ScoredHypothesis]:
+    """Hypotheses of a recording (samples,), best first.
+
+    Texts of successive windows are concatenated, and their scores added. Without speech: one hypothesis of no word.
+    """
+    joined = [ScoredHypothesis("", 0.0)]
+    for window in windows_of(samples, recogniser.longest, SAMPLE_RATE):
+        after = merge_spellings(recogniser.decode(window, search))
+        pairs = [ScoredHypothesis(f"{a.text} {b.text}".strip(), a.score + b.score) for a in joined for b in after]
+        joined = sorted(pairs, key=lambda hypothesis: -hypothesis.score)[:at_most]
+    return joined
+
+
+def merge_spellings(hypotheses: Iterable[ScoredHypothesis]) -> list[ScoredHypothesis]:
+    """One hypothesis for each sequence of words, with its best score; best first.
+
+    Whisper writes case and punctuation, and many hypotheses of a beam differ in these only.
+    """
+    best: dict[tuple[str, ...], ScoredHypothesis] = {}
+    for hypothesis in sorted(hypotheses, key=lambda one: -one.score):
+        best.setdefault(tuple(normalise(hypothesis.text)), hypothesis)
+    return list(best.values())

@@ -7,7 +7,7 @@ differ only in case and punctuation count as one.
 
 Whisper writes numbers in digits and abbreviates titles. --set no_digits=true makes it spell numbers
 out. Titles such as Mr. remain. Recordings longer than 30 s are cut in pauses, and long pauses are left
-out. The report names these recordings. The lists are private (mode 0600).
+out. The lists are private (mode 0600).
 
 example:
   palimpsest whisper-nbest --manifest test/manifest.jsonl --model openai/whisper-tiny.en --set no_digits=true \\
@@ -27,7 +27,6 @@ from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, writ
 from tasks.speech.rescoring.settings import WhisperSettings
 
 SUMMARY = "decode recordings with Whisper, and write n-best lists"
-_NAMED = 10
 _SCORE_DIGITS = 4
 
 
@@ -56,22 +55,17 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
 
     utterances, limit = read_manifest(files.manifest), settings.maximum_seconds
     set_up_torch(resources.threads)
-    from tasks.speech.whisper.recogniser import SAMPLE_RATE, load_whisper
-    from tasks.speech.whisper.transcription import hypotheses_of, merge_spellings
+    from tasks.speech.whisper.recogniser import SAMPLE_RATE, hypotheses_of, load_whisper, merge_spellings
 
     recogniser = load_whisper(files.model)
     search, seconds = recogniser.search(settings), recording_seconds(utterances, limit)
     lists: list[NbestList] = []
-    windowed: list[str] = []
-    unfinished: list[str] = []
     tally, started = Counter[str](), time.perf_counter()
     with tqdm(total=round(sum(seconds)), unit=" s of speech", desc="decoding", disable=None, leave=False) as bar:
         for utterance, length in zip(utterances, seconds, strict=True):
             samples = read_audio(utterance.audio, SAMPLE_RATE, maximum_seconds=limit, tally=tally)
-            joined, finished = hypotheses_of(recogniser, samples, search, settings.beam_width)
-            windowed += [utterance.utterance_id] if len(samples) > recogniser.longest else []
-            unfinished += [] if finished else [utterance.utterance_id]
-            merged = merge_spellings(joined)[: settings.nbest]
+            tally["windowed"] += len(samples) > recogniser.longest
+            merged = merge_spellings(hypotheses_of(recogniser, samples, search, settings.beam_width))[: settings.nbest]
             rounded = tuple(ScoredHypothesis(one.text, round(one.score, _SCORE_DIGITS)) for one in merged)
             lists.append(NbestList(utterance.utterance_id, utterance.text, rounded))
             bar.update(round(length))
@@ -80,8 +74,7 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
     report = Report().measure(
         utterances=len(lists),
         hypotheses=sum(len(one.hypotheses) for one in lists),
-        windowed=len(windowed),
-        unfinished=len(unfinished),
+        windowed=tally["windowed"],
         mixed_down=tally["mixed_down"],
         resampled=tally["resampled"],
         synthetic=any(utterance.synthetic for utterance in utterances),
@@ -90,13 +83,8 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
         decode_seconds=round(decode_seconds, 3),
         real_time_factor=decode_seconds / audio_seconds,
     )
-    for names, what in (
-        (windowed, "recordings are longer than one window and were cut"),
-        (unfinished, "utterances did not end within the pieces that are allowed"),
-    ):
-        if names:
-            more = ", ..." if len(names) > _NAMED else ""
-            report.warn(f"{len(names)} {what}: {', '.join(names[:_NAMED])}{more}")
+    if tally["windowed"]:
+        report.warn(f"{tally['windowed']} recordings are longer than one window and were cut")
     if report.measured["synthetic"]:
         report.warn("the speech is synthetic")
     report.shown = (

@@ -24,7 +24,7 @@ from tasks.languages.word_languages import MIXED, WordLanguages
 from tasks.speech.audio.toolkit_records import toolkit_records
 from tasks.speech.audio.utterance_lines import given_languages, placed_languages, read_records
 from tasks.speech.rescoring.nbest_lists import read_nbest
-from tasks.speech.word_errors.word_errors import BEHIND, LANGUAGE, MASKED, WordGroups, mixed_units
+from tasks.speech.word_errors.word_errors import LANGUAGE, MASKED, WordGroups, mixed_units
 
 
 def measure_overlap(references: Iterable[str], training_texts: Sequence[str | Path]) -> dict[str, Any]:
@@ -75,8 +75,7 @@ def reference_lines(references: Mapping[str, str]) -> list[str]:
 
 
 def masked_groups(references: Mapping[str, str], sidecars: Mapping[str, str | Path], name: str | Path) -> WordGroups:
-    """For each technique, the words that it masks and the words one to five after a masked word; ``name``: the text's
-    name in messages.
+    """For each technique, the words that it masks; ``name``: the text's name in messages.
 
     Raises ``CorpusError`` if a sidecar does not match these references in this order.
     """
@@ -89,14 +88,8 @@ def masked_groups(references: Mapping[str, str], sidecars: Mapping[str, str | Pa
     ends = np.cumsum(lengths)
     groups: dict[str, dict[str, np.ndarray]] = {}
     for technique, masked in text.masked.items():
-        marks = {
-            ids[line - 1]: marks
-            for line, marks in zip(text.lines.tolist(), np.split(masked[is_word], ends[:-1]), strict=True)
-        }
-        groups[f"{MASKED}:{technique}"] = marks
-        after = {utterance: distance_behind(marked) for utterance, marked in marks.items()}
-        for distance in range(1, FARTHEST + 1):
-            groups[f"{BEHIND}:{technique}:{distance}"] = {name: found == distance for name, found in after.items()}
+        rows = zip(text.lines.tolist(), np.split(masked[is_word], ends[:-1]), strict=True)
+        groups[f"{MASKED}:{technique}"] = {ids[line - 1]: marks for line, marks in rows}
     return groups
 
 

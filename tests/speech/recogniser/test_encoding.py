@@ -17,13 +17,13 @@ def recogniser():
     return random_recogniser()
 
 
-def test_an_utterance_is_encoded_the_same_in_any_company_and_in_a_stream(recogniser):
+def test_an_utterance_is_encoded_the_same_in_any_company(recogniser):
     generator = torch.Generator().manual_seed(3)
     utterances = [torch.randn(frames, 8, generator=generator) for frames in (3, 8, 11, 16, 20, 27, 37, 64, 77, 300)]
     alone = [recogniser.encode([one])[0] for one in utterances]
     assert [len(each) for each in alone] == [0, 2, 2, 4, 5, 6, 9, 16, 19, 75]
-    for count, streaming in ((8, False), (9, False), (10, False), (10, True)):
-        found = recogniser.encode(utterances[:count], streaming=streaming)
+    for count in (8, 9, 10):
+        found = recogniser.encode(utterances[:count])
         for frames, expected in zip(found, alone[:count], strict=True):
             torch.testing.assert_close(frames, expected, rtol=0, atol=1e-5)
 
@@ -53,7 +53,7 @@ OTHER = SimpleNamespace(hash="f" * 60)
 
 
 def write(path, frames):
-    write_encoded(path, EncodedSpeech("abc" * 20, {"b-2": 0.1}, 0.04, synthetic=True, tensors={"b-2": frames}))
+    write_encoded(path, EncodedSpeech("abc" * 20, {"b-2": 0.1}, synthetic=True, tensors={"b-2": frames}))
 
 
 def test_encoded_speech_belongs_to_its_recogniser_and_other_files_are_refused(tmp_path):
@@ -62,9 +62,6 @@ def test_encoded_speech_belongs_to_its_recogniser_and_other_files_are_refused(tm
         read_encoded(tmp_path / "x", OTHER)
     (tmp_path / "cut").write_bytes((tmp_path / "x").read_bytes()[:-3])
     save_file({"weight": torch.zeros(1)}, tmp_path / "model")
-    for name, message in (("nowhere", "does not exist"), ("cut", "is damaged"), ("model", "is no encoded speech")):
+    for name, message in (("nowhere", "does not exist"), ("cut", "or is damaged"), ("model", "is no encoded speech")):
         with pytest.raises(SpeechError, match=message):
             read_encoded(tmp_path / name, OTHER)
-    with pytest.raises(SpeechError, match="'b-2' is not finite as float16"):
-        write(tmp_path / "y", torch.full((1, 2), 1e6))
-    assert not (tmp_path / "y").exists()

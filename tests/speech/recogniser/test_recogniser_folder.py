@@ -9,8 +9,7 @@ import torch
 from tiny_recogniser import random_recogniser
 
 from tasks.errors import ModelError, SpeechError
-from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
-from tasks.speech.recogniser.recogniser import FeatureStatistics
+from tasks.speech.recogniser.recogniser import FeatureStatistics, load_recogniser, save_recogniser
 from tasks.speech.recogniser.units import WORD_BEGIN, train_language_units, train_units
 
 
@@ -21,7 +20,8 @@ def test_a_recogniser_comes_back_as_it_was_saved(tmp_path):
     found = load_recogniser(tmp_path / "r")
     signal = torch.randn(16_000, generator=torch.Generator().manual_seed(0)) / 10
     expected = recogniser.encode([recogniser.features(signal)])[0]
-    assert torch.equal(found.encode([found.features(signal)])[0], expected)
+    # Weights are stored as float16.
+    assert torch.allclose(found.encode([found.features(signal)])[0], expected, atol=0.02)
     assert found.units.pieces == recogniser.units.pieces
     assert (found.settings, found.hash) == (recogniser.settings, found_hash)
     assert (found.frame_seconds, len(expected)) == (0.04, 101 // 4)
@@ -64,7 +64,7 @@ SENTENCES = [
 
 
 def test_units_spell_normalised_words():
-    units = train_units(SENTENCES, 24, 1000)
+    units = train_units(SENTENCES, 24)
     assert units.decode(units.encode("The  CAT -- isn't on the mat?!")) == "the cat isn't on the mat"
     ids = units.encode("the dog")
     assert "".join(units.pieces[i] for i in ids) == f"{WORD_BEGIN}the{WORD_BEGIN}dog"
@@ -76,10 +76,10 @@ def test_units_spell_normalised_words():
 
 def test_units_that_cannot_be_learned_are_refused():
     with pytest.raises(SpeechError, match="4000 units cannot be learned from 80 sentences") as caught:
-        train_units(SENTENCES, 4000, 1000)
+        train_units(SENTENCES, 4000)
     assert "cat" not in str(caught.value)
     with pytest.raises(SpeechError, match="no words"):
-        train_units(["...", ""], 32, 1000)
+        train_units(["...", ""], 32)
 
 
 def test_units_of_several_languages_are_in_blocks_and_know_their_language():
@@ -87,17 +87,13 @@ def test_units_of_several_languages_are_in_blocks_and_know_their_language():
         ("the cat and the rat sat en la casa alta", ["en"] * 6 + ["es"] * 4),
         ("mi gato come la comida is a tall tale", ["es"] * 5 + ["en"] * 4),
     ]
-    units = train_language_units(texts * 20, ["en", "es"], 28, 1000)
+    units = train_language_units(texts * 20, ["en", "es"], 28)
     assert len(units) == 28
     ids = units.encode("the gato sat", ["en", "es", "en"])
     assert units.decode(ids) == "the gato sat"
-    assert units.languages_of(ids) == ["en", "es", "en"]
+    english, spanish = units.encode("the", ["en"]), units.encode("gato", ["es"])
+    assert (max(english) < 14 <= min(spanish), ids[: len(english)]) == (True, english)
     # A word without a language goes with the one before it.
-    assert units.languages_of(units.encode("gato is", ["es", None])) == ["es", "es"]
-    inferred = units.encode_all(["the cat and the rat", "en la casa"])
-    assert [units.languages_of(ids) for ids in inferred] == [["en"] * 5, ["es"] * 3]
-    # A bias is on the units of its language alone.
-    assert units.bias({}) is None
-    assert units.bias({"es": None, "en": 2.0}).tolist() == [2.0] * 14 + [float("-inf")] * 14 + [0.0]
-    with pytest.raises(SpeechError, match="no language 'de' \\(en, es\\)"):
-        units.bias({"de": 1.0})
+    assert min(units.encode("gato is", ["es", None])) >= 14
+    of_english, of_spanish = units.encode_all(["the cat and the rat", "en la casa"])
+    assert max(of_english) < 14 <= min(of_spanish)

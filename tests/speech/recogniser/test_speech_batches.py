@@ -37,11 +37,11 @@ class OneUnitALetter:
         return [1] * len(text)
 
 
-def batches_of(count, plan=ALONE, silent=(), workers=0, **training):
+def batches_of(count, plan=ALONE, silent=(), **training):
     no_masks = {"frequency_masks": 0, "time_masks": 0}
     settings = TrainedRecogniser(training={"batch_seconds": 8.0, **training}, augmentation=no_masks)
     plain = FeatureStatistics(torch.zeros(2), torch.ones(2))
-    return SpeechBatches(Letters(count, silent), OneUnitALetter(), plain, settings, plan, workers)
+    return SpeechBatches(Letters(count, silent), OneUnitALetter(), plain, settings, plan)
 
 
 def test_every_utterance_comes_once_an_epoch_in_batches_of_about_the_seconds_that_were_asked_for():
@@ -67,17 +67,6 @@ def test_ranks_share_a_step():
         assert [divisor for _, divisor in parts] == [targets / 3] * 3
         assert sum(int(part.target_lengths.sum() * part.weight) for part, _ in parts) == targets
         assert sum(part.seconds for part, _ in parts) == pytest.approx(whole.seconds)
-
-
-def test_batches_made_ahead_are_those_made_when_asked_for():
-    whole, ahead = batches_of(50, silent=(3,), epochs=1.5), batches_of(50, silent=(3,), epochs=1.5, workers=2)
-    state = torch.get_rng_state()
-    for (expected, step), (found, same) in zip(whole, ahead, strict=True):
-        assert torch.equal(expected.features, found.features)
-        assert torch.equal(expected.targets, found.targets)
-        assert step == same
-    assert ahead.speech.left_out == whole.speech.left_out == {"not_spoken": 2}
-    assert torch.equal(torch.get_rng_state(), state)
 
 
 def spoken(tmp_path, *lines, seed=1, **synthesis):

@@ -19,8 +19,9 @@ from stage_commands import settings
 from tasks.cli import main
 from tasks.speech.audio.manifest import Utterance, read_manifest, write_manifest
 from tasks.speech.recogniser.encoded_speech import read_encoded
-from tasks.speech.recogniser.folder import load_recogniser
-from tasks.speech.recogniser.network import greedy_decode
+from tasks.speech.recogniser.recogniser import load_recogniser
+from tasks.speech.rescoring.settings import SearchSettings
+from tasks.speech.search.beam_search import beam_search
 
 TONES = {"la": 500.0, "mi": 1000.0, "so": 2000.0, "do": 4000.0}
 RATE = 16_000
@@ -105,10 +106,10 @@ def test_encoded_speech_decodes_to_what_was_whistled(trained, tones, tmp_path):
     assert output.stat().st_mode & 0o777 == 0o600
     recogniser = load_recogniser(folder)
     encoded = read_encoded(output, recogniser)
-    heard = greedy_decode(recogniser.model, recogniser.units.blank, encoded.frames)
+    heard = beam_search(recogniser.model, recogniser.units.blank, encoded.frames, SearchSettings())
     said = {utterance.utterance_id: utterance.text for utterance in read_manifest(manifest)}
-    assert encoded.utterance_ids == list(said)
-    right = [recogniser.units.decode(ids) == text for ids, text in zip(heard, said.values(), strict=True)]
+    assert list(encoded.tensors) == list(said)
+    right = [recogniser.units.decode(of[0].units) == text for of, text in zip(heard, said.values(), strict=True)]
     assert sum(right) > 10
 
 

@@ -13,7 +13,7 @@ from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import SpeechError
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, read_nbest, write_nbest
-from tasks.speech.word_errors.error_counts_file import read_errors
+from tasks.speech.word_errors.word_errors import read_errors
 
 
 def nbest(name, reference, *hypotheses):
@@ -111,7 +111,7 @@ def test_rescored_numbers_by_hand(files, tmp_path):
     assert found["lm_weight"] > 0
     assert found["difference_to_baseline"] == pytest.approx(-6 / 33)
     assert (found["dev"]["baseline_wer"], found["dev"]["wer"]) == (6 / 33, 0.0)
-    assert len(found["dev"]["grid"]) == 9 * 8
+    assert len(found["dev"]["grid"]) == 9 * 8 * 4
     assert found["overlap"] is None
     assert read_errors(counts).of("all").errors.tolist() == [0] * 6
     chosen = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]

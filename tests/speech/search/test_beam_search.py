@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+import tasks.speech.search.beam_search
 from tasks.speech.recogniser.recogniser import make_model
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
 from tasks.speech.rescoring.settings import SearchSettings
@@ -26,14 +27,15 @@ def model():
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_same_hypotheses_and_scores_as_torchaudio_for_one_utterance_after_the_other(model, width):
+def test_same_hypotheses_and_scores_as_torchaudio_for_one_utterance_after_the_other(model, width, monkeypatch):
     from torchaudio.models import RNNTBeamSearch
 
     generator = torch.Generator().manual_seed(2)
     lengths = torch.randint(1, 14, (9,), generator=generator).tolist()
     encoded = [torch.randn(length, 32, generator=generator) for length in lengths]
     peer = RNNTBeamSearch(model, BLANK, step_max_tokens=6)
-    settings = SearchSettings(beam_width=width, nbest=width, step_max_symbols=6, batch_utterances=4)
+    settings = SearchSettings(beam_width=width, nbest=width, step_max_symbols=6)
+    monkeypatch.setattr(tasks.speech.search.beam_search, "_BATCH", 4)
     emitted = 0
     for ours, frames in zip(beam_search(model, BLANK, encoded, settings), encoded, strict=True):
         with torch.inference_mode():

@@ -16,8 +16,7 @@ from palimpsest import read
 from tasks.cli import main
 from tasks.language_model.normalisation import normalise
 from tasks.speech.rescoring.nbest_lists import read_nbest
-from tasks.speech.whisper.recogniser import has_digits, load_whisper
-from tasks.speech.whisper.transcription import windows_of
+from tasks.speech.whisper.recogniser import has_digits, load_whisper, windows_of
 
 RATE = 8000
 
@@ -66,7 +65,7 @@ def test_lists_of_all_utterances(whisper, manifest, tmp_path, capsys):
     assert (found["utterances"], found["windowed"]) == (3, 1)
     assert found["hypotheses"] == sum(len(one.hypotheses) for one in lists)
     assert (found["audio_seconds"], found["synthetic"]) == (6.4, True)
-    assert any("longer than one window and were cut: long" in warning for warning in document["warnings"])
+    assert any("1 recordings are longer than one window and were cut" in warning for warning in document["warnings"])
     assert "a dog" not in json.dumps(document) + capsys.readouterr().err
 
 

@@ -1,7 +1,6 @@
-"""Reports and files of a system's errors: rates with intervals, counts by utterance id, and a listing to read.
+"""Reports of a system's errors: rates with intervals, and a listing to read.
 
-The file of counts is separated by tabs: the utterances in the order of their ids, with two columns for each group of
-words, such as ``all:units`` and ``all:errors``. The listing shows the utterances with errors, reference above
+The listing shows the utterances with errors, reference above
 hypothesis. Words that a technique masks are in brackets. It has the spoken words, so it is private.
 
     84-121123-0001  4 errors in 7 words
@@ -17,15 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from tasks.corpora.text_lines import line_writer, read_lines, write_lines
-from tasks.errors import SpeechError
+from tasks.corpora.text_lines import line_writer
 from tasks.language_model.evaluation.protocol import normalisation_name
-from tasks.language_model.evaluation.reference_text import FARTHEST
 from tasks.language_model.normalisation import normalise
 from tasks.speech.rescoring.settings import WordErrorSettings
 from tasks.speech.word_errors.word_errors import (
     ALL,
-    BEHIND,
     CHARACTERS,
     DELETE,
     INSERT,
@@ -34,7 +30,6 @@ from tasks.speech.word_errors.word_errors import (
     MIXED_UNITS,
     REST,
     SUBSTITUTE,
-    ErrorCounts,
     ErrorTable,
     WordGroups,
     align_words,
@@ -58,7 +53,11 @@ def measure_errors(errors: ErrorTable, settings: WordErrorSettings) -> dict[str,
         "empty_references": empty_references,
         **_rate(errors, settings, CHARACTERS, "character_error_rate"),
         "characters": int(errors.of(CHARACTERS).units.sum()),
-        **_rate(errors, settings, MIXED_UNITS, "mixed_error_rate"),
+        **(
+            _rate(errors, settings, MIXED_UNITS, "mixed_error_rate")
+            if MIXED_UNITS in errors.groups
+            else {"mixed_error_rate": None, "mixed_error_rate_ci": None}
+        ),
         "masked_words": {technique: _masked(errors, settings, technique) for technique in errors.named(MASKED)},
         "by_language": {name: _group(errors, settings, f"{LANGUAGE}:{name}") for name in errors.named(LANGUAGE)},
         # The protocol in one line; only numbers with an equal protocol are comparable.
@@ -71,12 +70,10 @@ def measure_errors(errors: ErrorTable, settings: WordErrorSettings) -> dict[str,
 
 def _masked(errors: ErrorTable, settings: WordErrorSettings, technique: str) -> dict[str, Any]:
     found = _group(errors, settings, f"{MASKED}:{technique}")
-    after = {distance: f"{BEHIND}:{technique}:{distance}" for distance in range(1, FARTHEST + 1)}
     return {
         **found,
         "share": found["words"] / int(errors.of(ALL).units.sum()),
         **_rate(errors, settings, f"{REST}:{technique}", "wer_rest"),
-        "behind": {str(d): _group(errors, settings, group) for d, group in after.items() if group in errors.groups},
     }
 
 
@@ -92,8 +89,6 @@ def _group(errors: ErrorTable, settings: WordErrorSettings, group: str) -> dict[
 
 
 def _rate(errors: ErrorTable, settings: WordErrorSettings, group: str, name: str) -> dict[str, Any]:
-    if group == MIXED_UNITS and group not in errors.groups:
-        return {name: None, f"{name}_ci": None}
     counts = errors.of(group)
     return mean_with_interval(name, counts.errors, counts.units, settings)
 
@@ -164,31 +159,6 @@ def error_lines(measured: Mapping[str, Any]) -> list[str]:
         if group["words"]
     ]
     return lines
-
-
-_ENDS = ("units", "errors")
-
-
-def write_errors(path: str | Path, errors: ErrorTable) -> None:
-    """Write the counts of every utterance; mode 0600.
-
-    Raises ``SpeechError`` if an id has a tab or a line end.
-    """
-    for name in errors.utterance_ids:
-        if set(name) & set("\t\r\n"):
-            raise SpeechError(f"utterance_id {name!r} holds a tab or a line end; rename the utterance")
-    columns = {f"{name}:{end}": getattr(counts, end) for name, counts in errors.groups.items() for end in _ENDS}
-    rows = zip(errors.utterance_ids, *(map(str, column.tolist()) for column in columns.values()), strict=True)
-    write_lines(path, ["\t".join(["utterance_id", *columns]), *("\t".join(row) for row in rows)], private=True)
-
-
-def read_errors(path: str | Path) -> ErrorTable:
-    """Read a file of errors."""
-    names, *lines = (line.split("\t") for line in read_lines(path))
-    table = dict(zip(names[1:], np.array([cells[1:] for cells in lines], dtype=np.int64).T, strict=True))
-    groups = dict.fromkeys(name.rpartition(":")[0] for name in table)
-    counts = {group: ErrorCounts(*(table[f"{group}:{end}"] for end in _ENDS)) for group in groups}
-    return ErrorTable(tuple(cells[0] for cells in lines), counts)
 
 
 _WIDTH = 110

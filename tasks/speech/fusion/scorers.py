@@ -14,8 +14,7 @@ from tasks.language_model.language_models import NextWords
 from tasks.language_model.sequence_tree import SequenceTree
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
 from tasks.speech.recogniser.units import WORD_BEGIN, Units
-from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.scorer import UnitScorer
+from tasks.speech.search.scorer import PredictorStates, UnitScorer
 
 _SPECIAL = len(SPECIAL_TOKENS)
 

@@ -5,40 +5,31 @@ shown, and may be taken back later. If the last k words are held back (setting h
 taken back, and all words come later. The report has three figures for each k, with confidence
 intervals. The normalised erasure is words taken back, divided by words of the final results. The
 average lag is in seconds. Word errors and lag are also measured if no shown word is taken back.
---sidecar adds recognition by the distance to a masked word, the setting word_errors.languages by
-the distance to a switch of language.
+--sidecar adds recognition of masked words, the setting word_errors.languages by the distance to a
+switch of language. The speech is a file of 'palimpsest encode-speech'.
 
-Speech that 'palimpsest encode-speech' encoded is decoded here (--recogniser and --encoded). Partial
-results of any recogniser are read from --partials, with the result of the whole utterance last:
-
-  {"utterance_id": "u1", "partials": [{"seconds": 0.64, "text": "good"}, ...]}
-
-examples:
+example:
   palimpsest stream --recogniser models/recogniser --encoded test.safetensors --references test/manifest.jsonl
-  palimpsest stream --partials partials.jsonl --references test/manifest.jsonl --set 'word_errors.languages=[en, es]'
 """
 
 import json
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from tasks.command import StageCommand
-from tasks.corpora.text_lines import finite_number, write_lines
-from tasks.errors import ParameterError
+from tasks.corpora.text_lines import write_lines
 from tasks.language_model.normalisation import normalise
 from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.base import Settings
 from tasks.settings.resources import ResourceSettings
-from tasks.speech.audio.utterance_lines import read_records
 from tasks.speech.rescoring.settings import SearchSettings, WordErrorSettings
-from tasks.speech.word_errors.error_counts_file import error_warnings, mean_with_interval, measure_errors, shown_rate
+from tasks.speech.word_errors.error_report import error_warnings, mean_with_interval, measure_errors, shown_rate
 from tasks.speech.word_errors.references import read_references
 from tasks.speech.word_errors.word_error_rate_command import ErrorFiles, listing_path
 from tasks.speech.word_errors.word_errors import count_errors, mixed_units
@@ -62,15 +53,13 @@ class StreamSettings(Settings):
 
 
 class StreamFiles(ErrorFiles):
-    """Partial results, or the speech to make them from, and the references."""
+    """Encoded speech, its recogniser and the references."""
 
     references: Annotated[str, READ]
     """manifest or n-best lists with the references"""
-    partials: Annotated[str | None, READ] = None
-    """partial results of any recogniser (JSON lines)"""
-    recogniser: Annotated[str | None, READ] = None
+    recogniser: Annotated[str, READ]
     """recogniser that encoded the speech"""
-    encoded: Annotated[str | None, READ] = None
+    encoded: Annotated[str, READ]
     """encoded speech to decode"""
     output: Annotated[str | None, WRITE] = None
     """file for the partial results (JSON lines), private; the aligned errors of the final results go to a second file,
@@ -149,47 +138,18 @@ def average_lag(shown: Sequence[Partial]) -> float | None:
     return sum(lags) / len(lags)
 
 
-Texts = tuple[tuple[float, str], ...]
-"""Seconds heard and text of each partial result."""
-
-
-def read_partials(path: str | Path) -> dict[str, Texts]:
-    """Partial results by utterance id; ``SpeechError`` that lists the lines with another form."""
-    return read_records(path, _parse, "partial results")
-
-
-def _parse(record: dict[str, Any]) -> Texts | list[str]:
-    """Seconds and texts; a problem if a part is missing or if time decreases."""
-    partials = record.get("partials")
-    found: list[tuple[float, str]] = []
-    for each in partials if isinstance(partials, list) else ():
-        seconds, text = (each.get(name) if isinstance(each, dict) else None for name in ("seconds", "text"))
-        number = finite_number(seconds)
-        if number is None or number < (found[-1][0] if found else 0) or not isinstance(text, str):
-            found.clear()
-            break
-        found.append((number, text))
-    return tuple(found) or ["'partials' needs objects with 'seconds', which do not fall, and 'text'"]
-
-
 def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Decode, hold back words and measure; ``--counts`` has the errors of the whole results."""
-    if bool(files.partials) == bool(files.recogniser and files.encoded):
-        raise ParameterError("give --partials, or --recogniser and --encoded: one source of partial results is needed")
+    from tasks.speech.recogniser.encoded_speech import read_encoded
+    from tasks.speech.recogniser.recogniser import load_recogniser
+    from tasks.torch_setup import set_up_torch
+
     references, sampling = read_references(files.references), settings.word_errors
     groups = files.word_groups(references, files.references, sampling)
-    synthetic = False
-    if files.partials:
-        texts = read_partials(files.partials)
-    else:
-        from tasks.speech.recogniser.encoded_speech import read_encoded
-        from tasks.speech.recogniser.folder import load_recogniser
-        from tasks.torch_setup import set_up_torch
-
-        set_up_torch(resources.threads)
-        recogniser = load_recogniser(str(files.recogniser))
-        speech = read_encoded(str(files.encoded), recogniser)
-        texts, synthetic = _decoded(recogniser, speech, settings), speech.synthetic
+    set_up_torch(resources.threads)
+    recogniser = load_recogniser(files.recogniser)
+    speech = read_encoded(files.encoded, recogniser)
+    texts = decoded(recogniser, speech, settings)
     if files.output:
         records = (
             {"utterance_id": name, "partials": [{"seconds": round(s, 3), "text": t} for s, t in of_utterance]}
@@ -199,7 +159,7 @@ def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: 
     ends = {name: of[-1][1] for name, of in texts.items()}
     measured = measure_errors(files.count(references, ends, groups, listing_path(files.output)), sampling)
     partials = {name: [partial(*each) for each in of] for name, of in texts.items()}
-    measured |= {"synthetic_speech": synthetic, "held_back": {}}
+    measured |= {"synthetic_speech": speech.synthetic, "held_back": {}}
     shown = []
     for words in (*settings.held_back, None):
         rows = [held_back(each, words) for each in partials.values()]
@@ -220,7 +180,7 @@ def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: 
             f"{shown_rate(errors)}"
         )
     report = Report(measured, error_warnings(measured), sampling.seed, "\n".join(shown))
-    if synthetic:
+    if speech.synthetic:
         report.warn("the speech is synthesised; its numbers do not hold for recorded speech")
     return report
 
@@ -230,12 +190,14 @@ def _lag(shown: Sequence[Sequence[Partial]], settings: WordErrorSettings) -> dic
     return mean_with_interval("average_lag_seconds", lags, np.ones(len(lags)), settings)
 
 
-def _decoded(recogniser: "Recogniser", speech: "EncodedSpeech", settings: StreamSettings) -> dict[str, Texts]:
-    """Seconds heard and the best hypothesis, for each beginning of each utterance.
+def decoded(
+    recogniser: "Recogniser", speech: "EncodedSpeech", settings: StreamSettings
+) -> dict[str, list[tuple[float, str]]]:
+    """Seconds heard and the text of the best hypothesis, for each beginning of each utterance.
 
     A beginning is whole segments of the encoder whose right context was heard too, and all frames at the end.
     """
-    from tasks.speech.search.beam_search import recognise
+    from tasks.speech.search.beam_search import beam_search
 
     architecture, features = recogniser.settings.architecture, recogniser.settings.features
     segment, step = architecture.segment_frames, settings.step_seconds
@@ -250,10 +212,11 @@ def _decoded(recogniser: "Recogniser", speech: "EncodedSpeech", settings: Stream
                 encoded.append(frames[: max(known // segment, 0) * segment // architecture.reduction])
         beginnings.append((name, seconds))
         encoded.append(frames)
-    best = settings.search.model_copy(update={"nbest": 1})
-    found: dict[str, Texts] = {}
-    for (name, heard), hypotheses in zip(beginnings, recognise(recogniser, encoded, best), strict=True):
-        found[name] = (*found.get(name, ()), (heard, recogniser.units.decode(hypotheses[0].units)))
+    units, best = recogniser.units, settings.search.model_copy(update={"nbest": 1})
+    found: dict[str, list[tuple[float, str]]] = {}
+    hypotheses = beam_search(recogniser.model, units.blank, encoded, best)
+    for (name, heard), (first, *_) in zip(beginnings, hypotheses, strict=True):
+        found.setdefault(name, []).append((heard, units.decode(first.units)))
     return found
 
 

@@ -1,0 +1,222 @@
+"""Recordings of published corpora and in the forms of toolkits: LibriSpeech, WSJ0 and WSJ1, Kaldi and NeMo.
+
+LibriSpeech (Panayotov et al. 2015): ``PART/SPEAKER/CHAPTER/SPEAKER-CHAPTER.trans.txt`` has a line for each utterance,
+and its FLAC file is in the same folder.
+
+WSJ (Paul and Baker 1992): the discs' recordings (``.wv1``, ``.wv2``) are NIST SPHERE files compressed with shorten,
+which libsndfile cannot read. Convert them first, into ``.wav`` or ``.flac`` files of the same names, in the same folder
+or another folder below the source, for example with ``sph2pipe -f wav -p -c 1 440c0401.wv1 440c0401.wav``. Uncompressed
+``.wv1`` files are read directly; ``.wv2``, the second microphone, is ignored. The words are those of the detailed
+transcripts (``.dot``; else ``.lsn``, else ``.ptx``), without the transcribers' marks. Verbalised punctuation
+(``,COMMA``) was spoken and stays a word.
+
+A Kaldi data folder (kaldi-asr.org/doc/data_prep.html) has ``text`` (``UTTERANCE WORDS``), ``wav.scp``
+(``RECORDING FILE``), ``segments`` (``UTTERANCE RECORDING BEGIN END``, in seconds) if recordings are longer than
+utterances, and ``utt2spk`` (``UTTERANCE SPEAKER``). Commands in ``wav.scp`` are not executed.
+
+A manifest of NeMo has lines ``{"audio_filepath": "a/b.wav", "text": "good morning", "duration": 1.9, "offset": 0.5}``.
+
+Kaldi and NeMo may have absolute paths. A path that does not exist is searched by its end below the source's folder.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tasks.corpora.sources.wsj import transcribed_utterance
+from tasks.corpora.text_lines import finite_number, read_lines
+from tasks.errors import SpeechError
+from tasks.speech.audio.manifest import Utterance, read_manifest
+from tasks.speech.audio.recordings import Found, LeftOut
+from tasks.speech.audio.settings import KaldiSpeech, LibriSpeech, ManifestSpeech, WallStreetJournalSpeech
+from tasks.speech.audio.utterance_lines import named_lines, read_json_lines, read_records
+
+_TRANSCRIPTS = "*.trans.txt"
+
+
+def read_librispeech(settings: LibriSpeech) -> Found:
+    """The utterances of the chosen parts in the order of their ids; the speaker is the reader's number.
+
+    A line without a recording and a recording without a line are left out. Raises ``SpeechError`` if the folder has no
+    transcripts or no such part.
+    """
+    source = _existing(settings.source, "the folder that LibriSpeech's archives were unpacked into")
+    # The part, such as test-clean, is the folder above speaker and chapter.
+    parts = {path: path.absolute().parents[2].name for path in sorted(source.rglob(_TRANSCRIPTS))}
+    _check_names(settings.parts, parts.values(), "parts", source)
+    if not parts:
+        raise SpeechError(f"source {str(source)!r} has no {_TRANSCRIPTS}; name the folder that holds test-clean or so")
+    found: dict[str, Utterance] = {}
+    for path in (path for path, part in parts.items() if not settings.parts or part in settings.parts):
+        lines = dict(named_lines(path, "SPEAKER-CHAPTER-NUMBER WORDS", empty=True))
+        for name, text in lines.items():
+            audio = path.parent / f"{name}.flac"
+            if audio.is_file():
+                found[name] = Utterance(name, audio.absolute(), text, name.split("-")[0])
+            else:
+                yield LeftOut("no_recording", name)
+        without = {audio.stem for audio in path.parent.glob("*.flac")} - lines.keys()
+        yield from (LeftOut("no_transcript", name) for name in sorted(without))
+    yield from (found[name] for name in sorted(found))
+
+
+_RECORDINGS = (".flac", ".wav", ".wv1")
+"""The first that an utterance has is read."""
+_WSJ_TRANSCRIPTS = (".dot", ".lsn", ".ptx")
+_WSJ_ID = re.compile(r"[0-9a-z]{8}", re.IGNORECASE)
+
+
+def read_wsj_speech(settings: WallStreetJournalSpeech) -> Found:
+    """The utterances of the chosen folders in the order of their ids; the speaker is their first three letters.
+
+    Left out: recordings without a transcript. Raises ``SpeechError`` if the source or all transcripts are missing.
+    """
+    source = _existing(settings.source, "the folder that holds the discs' folders")
+    files = sorted(path for path in source.rglob("*") if path.is_file())
+    words = _words(files)
+    if not words:
+        raise SpeechError(
+            f"source {str(source)!r} has no transcripts (.dot, .lsn or .ptx); copy the discs' folders there"
+        )
+    audio = _audio(files, source, settings.folders)
+    for name in sorted(audio):
+        if name in words:
+            yield Utterance(name, audio[name].absolute(), words[name], name[:3])
+        else:
+            yield LeftOut("no_transcript", name)
+
+
+def _words(files: Iterable[Path]) -> dict[str, str]:
+    """Text by utterance, from the detailed transcript if there is one."""
+    words: dict[str, str] = {}
+    for path in (path for ending in _WSJ_TRANSCRIPTS for path in files if path.suffix.lower() == ending):
+        for number, line in enumerate(read_lines(path), start=1):
+            utterance = transcribed_utterance(line)
+            if utterance is not None:
+                words.setdefault(utterance[1].lower(), utterance[0])
+            elif line.strip():
+                raise SpeechError(
+                    f"{str(path)!r}: line {number} is no utterance; a line of a transcript is 'TEXT (UTTERANCE-ID)'"
+                )
+    return words
+
+
+def _audio(files: Iterable[Path], source: Path, folders: list[str]) -> dict[str, Path]:
+    """The file of each utterance, with the first readable ending."""
+    candidates = [path for path in files if path.suffix.lower() in _RECORDINGS and _WSJ_ID.fullmatch(path.stem)]
+    names = {path: set(path.relative_to(source).parts[:-1]) | {source.name} for path in candidates}
+    _check_names(folders, set().union(*names.values()), "folders", source)
+    audio: dict[str, Path] = {}
+    for path in sorted(candidates, key=lambda path: _RECORDINGS.index(path.suffix.lower())):
+        if not folders or names[path] & set(folders):
+            audio.setdefault(path.stem.lower(), path)
+    return audio
+
+
+def read_kaldi(settings: KaldiSpeech) -> Found:
+    """The utterances in the order of ``text``.
+
+    Left out: utterances without a recording, and segments without words. Raises ``SpeechError`` if ``text`` or
+    ``wav.scp`` is missing, and names lines of another form.
+    """
+    folder = _existing(settings.source, "a data folder of Kaldi's")
+    for name in ("text", "wav.scp"):
+        if not (folder / name).is_file():
+            raise SpeechError(f"source {str(folder)!r} has no {name!r}; give a data folder of Kaldi's")
+
+    def lines(name: str, form: str, *, empty: bool = False) -> dict[str, str]:
+        return dict(named_lines(folder / name, form, empty=empty)) if (folder / name).is_file() else {}
+
+    files, speakers = lines("wav.scp", "RECORDING FILE"), lines("utt2spk", "UTTERANCE SPEAKER")
+    if made := next((file for file in files.values() if file.endswith("|")), None):
+        raise SpeechError(
+            f"{str(folder / 'wav.scp')!r} has a recording that {made.split()[0]!r} makes; run the commands, and name "
+            "the files that they write"
+        )
+    texts = lines("text", "UTTERANCE WORDS", empty=True)
+    segments = {name: _segment(folder, name, rest) for name, rest in lines("segments", "UTTERANCE RECORDING").items()}
+    for name, text in texts.items():
+        recording, *span = segments.get(name, (name,))
+        audio = _recording(files[recording], folder) if recording in files else None
+        if audio is None:
+            yield LeftOut("no_recording", name)
+        else:
+            yield Utterance(name, audio, text, speakers.get(name), span=(span[0], span[1]) if span else None)
+    yield from (LeftOut("no_transcript", name) for name in segments if name not in texts)
+
+
+def _segment(folder: Path, name: str, rest: str) -> tuple[str, float, float]:
+    try:
+        recording, begin, end = rest.split()
+        return recording, float(begin), float(end)
+    except ValueError:
+        raise SpeechError(
+            f"{str(folder / 'segments')!r}: {name!r} needs 'UTTERANCE RECORDING BEGIN END', times in seconds"
+        ) from None
+
+
+def _recording(audio: str, folder: Path) -> Path | None:
+    """A file by its path, or else a file below the folder whose path has the same end."""
+    parts = Path(audio).parts[Path(audio).is_absolute() :]
+    candidates = [Path(audio), *(folder.joinpath(*parts[start:]) for start in range(len(parts)))]
+    return next((path.absolute() for path in candidates if path.is_file()), None)
+
+
+def read_any_manifest(settings: ManifestSpeech) -> Found:
+    """The utterances of one of our own manifests (``read_manifest``) or of NeMo's.
+
+    Those of NeMo without a recording are left out. Raises ``SpeechError`` that lists lines of another form.
+    """
+    path = settings.source
+    lines = list(read_json_lines(path, "manifest"))
+    first = next((record for _, record in lines if isinstance(record, dict)), {})
+    if "audio_filepath" not in first:
+        yield from read_manifest(path)
+        return
+    records = ((number, one if isinstance(one, str) else {"utterance_id": _name(one)} | one) for number, one in lines)
+    parse = partial(_of_nemo, Path(path).absolute().parent)
+    found: dict[str, Utterance | LeftOut] = read_records(path, parse, "manifest", records=records)
+    yield from found.values()
+
+
+def _name(record: dict[str, Any]) -> str:
+    """The name of an utterance without an id: its path without ending, and its offset."""
+    path = Path(str(record.get("audio_filepath"))).with_suffix("").as_posix()
+    return path + (f"-{record['offset']}" if record.get("offset") else "")
+
+
+def _of_nemo(folder: Path, record: dict[str, Any]) -> Utterance | LeftOut | list[str]:
+    """An utterance, which is left out if it has no recording, or the problems of its line."""
+    audio, text, speaker, offset = (record.get(key) for key in ("audio_filepath", "text", "speaker", "offset"))
+    begin, seconds = finite_number(offset or 0.0), finite_number(record.get("duration"))
+    wrong = {
+        "has no text": not isinstance(text, str),
+        "has no path of an audio file": not isinstance(audio, str) or "\0" in audio,
+        "has no offset and duration in seconds": offset and (begin is None or seconds is None),
+    }
+    if problems := [problem for problem, is_there in wrong.items() if is_there]:
+        return problems
+    found, name = _recording(str(audio), folder), str(record["utterance_id"])
+    if found is None:
+        return LeftOut("no_recording", name)
+    span = (begin, begin + seconds) if begin and seconds is not None else None
+    return Utterance(name, found, str(text), None if speaker is None else str(speaker), span=span)
+
+
+def _existing(source: str | Path, what: str) -> Path:
+    """The path of an existing source; ``what`` names the expected source in the error."""
+    path = Path(source)
+    if not path.exists():
+        raise SpeechError(f"source {str(source)!r} does not exist; give {what}")
+    return path
+
+
+def _check_names(chosen: Sequence[str], found: Iterable[str], setting: str, source: str | Path) -> None:
+    """Raise ``SpeechError`` if a name that a setting chooses is not in the source."""
+    known = sorted(set(found))
+    if missing := [name for name in chosen if name not in known]:
+        raise SpeechError(
+            f"{setting} {missing!r} not in source {str(source)!r}; it has: {', '.join(known[:20]) or 'none'}"
+        )

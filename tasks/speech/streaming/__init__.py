@@ -1,1 +1,0 @@
-"""Streaming recognition: partial results, their changes, and their lag."""
