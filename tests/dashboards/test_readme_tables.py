@@ -6,8 +6,7 @@ from pathlib import Path
 
 from handmade_experiment import COMMIT
 
-from benchmarks.readme_tables import pages
-from benchmarks.stored_run import store_run
+from benchmarks.readme_tables import pages, store_run
 from tasks.results.default_run import STORED, read_run
 from tasks.results.summary.summary_file import summarised_cell
 
@@ -43,7 +42,7 @@ def test_a_run_is_stored_with_the_stronger_attack_and_without_text(experiment_fo
     report["measured"] = {"raw": ["a"], "by_technique": [entry]}
     made_up.write_text(json.dumps(report), encoding="utf-8")
     shutil.copytree(results / "reports" / "fill", tmp_path / "reports" / "fill")
-    store_run(results, strong, path, tmp_path / "run.json")
+    store_run(results, path, strong, tmp_path / "run.json")
     made_up.unlink()
     run = read_run(tmp_path / "run.json")
     assert (run["commit"], run["recommended"], len(run["rows"])) == (COMMIT, path, len(rows))

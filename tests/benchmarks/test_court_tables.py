@@ -1,7 +1,7 @@
 """The measures of the Text Anonymization Benchmark, on decisions made by hand."""
 
-from benchmarks.anonymisers import entities, measured
-from benchmarks.court import joined
+from benchmarks.court_tables import entities, of_spans
+from benchmarks.court_texts import joined
 
 TEXT = "Mr Jan Novak of Brno met J. Novak's lawyer on 3 May 1999 in Brno."
 
@@ -30,7 +30,7 @@ DECISION = {
 
 
 def figures(*spans):
-    found = measured("x", {"one": DECISION}, {"one": sorted(spans)})
+    found = of_spans("x", {"one": DECISION}, {"one": sorted(spans)})
     return {name: found[name] for name in ("direct", "quasi", "entities", "precision")}
 
 
