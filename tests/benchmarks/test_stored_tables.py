@@ -20,8 +20,3 @@ def test_the_page_shows_the_stored_numbers(name):
     place, table = TABLES[name]
     page = (ROOT / place).read_text(encoding="utf-8")
     assert page == with_table(page, name, table(json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))))
-
-
-def test_a_page_without_the_marks_is_refused():
-    with pytest.raises(ValueError, match="<!-- table: nbest -->"):
-        with_table("A page.", "nbest", "| a |")
