@@ -73,7 +73,7 @@ def measured(
     name: str, size: int, dev: Sequence[NbestList], test: Sequence[NbestList], model: LanguageModel | None
 ) -> dict[str, Any]:
     """Word error rate of a model's choice among the first ``size`` hypotheses, and its difference to the first one."""
-    tested, weights = scored(test, size, model), {}
+    tested, weights = scored(test, size, model), dict[str, float]()
     if model:
         tuning = scored(dev, size, model)
         weights = dict(tune_weights(tuning, axes_of(SETTINGS, tuning), SETTINGS.resamples).weights)
