@@ -8,7 +8,7 @@ EXTRAS := experiment,cluster,development,shared,synthesis
 DRIVEN := dvc lightning mlflow peft prefect "ray[data]" torch torchaudio transformers
 DOCS_INSTALLED := .venv/.docs_installed
 
-.PHONY: demo up down screenshots docs test test-slow test-processors test-newest test-oldest goldens lint bench bench-gpu compare install plan clean help
+.PHONY: demo up down screenshots docs test test-slow test-processors test-newest test-oldest goldens lint bench compare install plan clean help
 
 help:
 	@echo "make demo       run the default experiment, print its tables and make a release (README says how long)"
@@ -24,7 +24,6 @@ help:
 	@echo "make screenshots the picture of the README, from the results that are there"
 	@echo "make docs       build the documentation site: open site/index.html"
 	@echo "make bench      run the benchmarks into benchmarks/results/latest.json"
-	@echo "make bench-gpu  what one GPU does at the paper's sizes, into benchmarks/results/gpu-NAME.json"
 	@echo "make compare DATA=FOLDER  our figures on public sets, with those of other programs (docs/comparisons.md)"
 	@echo "make lint       ruff and mypy"
 	@echo "make install    the virtual environment .venv with the pinned dependencies"
@@ -102,19 +101,13 @@ lint: $(INSTALLED)
 	@$(BIN)/mypy
 
 bench: $(INSTALLED)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[peers]"
 	@$(BIN)/python -m benchmarks
-
-bench-gpu: $(INSTALLED)
-	@$(BIN)/python -m benchmarks.gpu
 
 # DATA: a folder with persons/entity_tab.jsonl, persons/spia_tab.jsonl, persons/spia_panorama.jsonl, persons/peers,
 # gold, text/books and speech/librispeech_nbest.
 compare: $(INSTALLED)
 	@test -n "$(DATA)" || { echo "DATA is missing; give the folder of labelled data: make compare DATA=FOLDER"; exit 2; }
-	@$(BIN)/python -m benchmarks.anonymisers "$(DATA)"
-	@$(BIN)/python -m benchmarks.persons "$(DATA)"
-	@$(BIN)/python -m benchmarks.leaderboard "$(DATA)"
+	@$(BIN)/python -m benchmarks.court_tables "$(DATA)"
 	@$(BIN)/python -m benchmarks.entities "$(DATA)"
 	@$(BIN)/python -m benchmarks.nbest "$(DATA)" .palimpsest/nbest
 

@@ -10,26 +10,22 @@ held-out lines (``benchmarks.build_shipped``). The word classifier that ships ha
 
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.build_shipped import build_crf, write_held_out
-from benchmarks.readme_tables import publish, ran
+from benchmarks.stored_numbers import publish, ran
 from tasks.audit.figure import fields_of, share_figure
 from tasks.labelled_text.labelled_lines import read_labelled
 from tasks.masking.techniques import AnyTechnique
 from tasks.masking_evaluation.label_classes import label_mapping
 from tasks.persons.persons_command import percent
 from tasks.results.grid import markdown, plain_grid
+from tasks.review.reader import mentions
 from tasks.settings.checks import check_settings
 
 SETS = {"social_media_dev": "WNUT 2017, dev part", "web_english_dev": "English Web Treebank, half of the dev part"}
-TAGGERS: Mapping[str, dict[str, Any]] = {
-    "spacy, small": {"kind": "spacy"},
-    "presidio": {"kind": "presidio"},
-    "crf": {"kind": "crf"},
-}
 PUBLISHED = {
     "social_media_dev": [
         ["BERTweet (hub: socialmediaie/bertweet-base_wnut17_ner)", "–", "64.3"],
@@ -39,6 +35,12 @@ PUBLISHED = {
     "web_english_dev": [["XLM-R, large, on the test part (Mayhew et al. 2024)", "–", "86"]],
 }
 """Models tuned on the train parts: F1 of borders, and of borders and class, in per cent."""
+HEADS = {
+    "untyped_f1": "F1 of borders, %",
+    "typed_f1": "F1 of borders and class, %",
+    "typed_recall": "recall",
+    "typed_precision": "precision",
+}
 Entity = tuple[int, int, str]
 
 
@@ -49,35 +51,27 @@ def main(data: Path) -> None:
         held_out, crf = Path(folder) / "held_out", Path(folder) / "crf"
         write_held_out(data / "gold", held_out)
         build_crf(data / "gold", hold_out=True, output=crf)
+        taggers = {
+            "spacy, small": {"kind": "spacy"},
+            "presidio": {"kind": "presidio"},
+            "crf": {"kind": "crf", "model": str(crf)},
+        }
         for name in SETS:
             gold = list(read_labelled(held_out / f"{name}.jsonl"))
             wanted = [{(s.start, s.end, str(mapping.class_of(s.label))) for s in line.spans} for line in gold]
-            for tagger, settings in TAGGERS.items():
-                own = settings | ({"model": str(crf)} if tagger == "crf" else {})
-                found = entities_by(own, [line.text for line in gold], {one[2] for each in wanted for one in each})
+            classes = {one[2] for entities in wanted for one in entities}
+            for tagger, settings in taggers.items():
+                found = list(entities_by(settings, [line.text for line in gold], classes))
                 rows.append({"set": name, "by": tagger, **scores(wanted, found)})
-    publish("entities", "docs/detectors.md", "entities", {"rows": rows}, table)
+    publish("entities", "docs/detectors.md", {"rows": rows}, table)
 
 
-def entities_by(tagger: Mapping[str, Any], texts: Sequence[str], classes: Collection[str]) -> list[set[Entity]]:
+def entities_by(tagger: Mapping[str, Any], texts: Sequence[str], classes: Collection[str]) -> Iterator[set[Entity]]:
     """Entities of these classes that a tagger finds in each text."""
-    technique = check_settings(AnyTechnique, {"kind": "entity_tagger", "tagger": tagger}, "tagger").build(
-        None, threads=1
-    )
-    return [
-        {one for one in joined(((word.start, word.end, word.label) for word in words), text) if one[2] in classes}
-        for text, (_, words) in zip(texts, technique.findings(texts), strict=True)
-    ]
-
-
-def joined(words: Iterable[Entity], text: str) -> list[Entity]:
-    """Words of one class with nothing but spaces between them as one entity."""
-    found: list[Entity] = []
-    for start, end, name in words:
-        if found and found[-1][2] == name and not text[found[-1][1] : start].strip():
-            start = found.pop()[0]
-        found.append((start, end, name))
-    return found
+    settings = {"kind": "entity_tagger", "tagger": tagger}
+    technique = check_settings(AnyTechnique, settings, "tagger").build(None, threads=1)
+    for text, words in technique.findings(texts):
+        yield {(m[0].start, m[-1].end, m[0].label) for m in mentions(text, words) if m[0].label in classes}
 
 
 def scores(wanted: Sequence[set[Entity]], found: Sequence[set[Entity]]) -> dict[str, Any]:
@@ -95,17 +89,11 @@ def scores(wanted: Sequence[set[Entity]], found: Sequence[set[Entity]]) -> dict[
 
 def table(results: Mapping[str, Any]) -> str:
     """The Markdown of the page, from the stored numbers."""
-    heads = {
-        "untyped_f1": "F1 of borders, %",
-        "typed_f1": "F1 of borders and class, %",
-        "typed_recall": "recall",
-        "typed_precision": "precision",
-    }
     parts = []
     for name, title in SETS.items():
-        lines = [[row["by"], *(percent(row, key) for key in heads)] for row in results["rows"] if row["set"] == name]
+        lines = [[row["by"], *(percent(row, key) for key in HEADS)] for row in results["rows"] if row["set"] == name]
         lines += [[*each, "–", "–"] for each in PUBLISHED[name]]
-        parts += [f"{title}:", markdown(plain_grid("", ["detector", *heads.values()], lines))]
+        parts += [f"{title}:", markdown(plain_grid("", ["detector", *HEADS.values()], lines))]
     return "\n\n".join([*parts, ran(results)])
 
 

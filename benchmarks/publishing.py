@@ -20,7 +20,7 @@ from tasks.results.measures import measures_of
 from tasks.results.tracking import publication
 from tasks.results.tracking.run_record import RunRecord, TrackedInput
 from tasks.results.tracking.settings import TrackingSettings
-from tasks.results.tracking.tracking_store import cell_tags, locked_store
+from tasks.results.tracking.tracking_store import CELL_TAG, cell_tags, locked_store
 
 
 def run(small: bool) -> list[dict[str, Any]]:
@@ -81,21 +81,12 @@ def record(number: int) -> RunRecord:
 
 
 def contents(settings: TrackingSettings) -> list[tuple[Any, ...]]:
-    """The numbers, parameters and inputs of a store, by run."""
+    """Points of all metrics, parameters and inputs of each run of a store, in the order of cells."""
+    found = []
     with locked_store(settings) as store:
-        return sorted(
-            (
-                sorted(run.data.tags[key] for key in run.data.tags if key.startswith("palimpsest.c")),
-                sorted(run.data.params.items()),
-                sorted(
-                    (point.key, point.step, point.value)
-                    for name in run.data.metrics
-                    for point in store.client.get_metric_history(run.info.run_id, name)
-                ),
-                sorted(
-                    (entry.dataset.name, entry.dataset.digest)
-                    for entry in (run.inputs.dataset_inputs if run.inputs else [])
-                ),
-            )
-            for run in store.runs()
-        )
+        for run in sorted(store.runs(), key=lambda run: run.data.tags[CELL_TAG]):
+            histories = [store.client.get_metric_history(run.info.run_id, name) for name in sorted(run.data.metrics)]
+            points = [sorted((point.step, point.value) for point in history) for history in histories]
+            inputs = sorted((one.dataset.name, one.dataset.digest) for one in run.inputs.dataset_inputs)
+            found.append((run.data.metrics, points, run.data.params, inputs))
+    return found

@@ -1,44 +1,80 @@
 """Write the tables of README.md, docs/results.md and docs/privacy.md from the stored run of the default experiment.
 
-python -m benchmarks.readme_tables                     # tables from tasks/results/default_run.json
-python -m benchmarks.readme_tables --results results   # store the run in this folder first
+    python -m benchmarks.readme_tables                         # tables from tasks/results/default_run.json
+    python -m benchmarks.readme_tables --store results CELL    # first store a run of 'make demo'
+
+CELL is the path of the cell that the verdict recommends. A stored run has numbers only: the columns that the tables
+need, with commit, date, processor and a digest of params.yaml.
 """
 
 import argparse
-import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.__main__ import stamp
-from benchmarks.frame import ROOT
-from benchmarks.stored_run import figure, store_run
-from benchmarks.threat_table import threat_table
-from dashboards.compare_detectors_command import between
-from tasks.records.stage_report import write_json
-from tasks.results.default_run import FULL, full_audit, read_run
-from tasks.results.grid import markdown, plain_grid
+import yaml
+
+from benchmarks.stored_numbers import with_table
+from tasks.errors import CorpusError
+from tasks.privacy.settings import ReleaseSettings
+from tasks.records.stage_report import read_report, write_json
+from tasks.results.default_run import FULL, STORED, full_audit, read_run
+from tasks.results.grid import markdown, plain_grid, words
 from tasks.results.leakage import attacked
 from tasks.results.measure import Row
-from tasks.results.measures import measure
+from tasks.results.measures import measure, measures
 from tasks.results.summary.estimate import direction
+from tasks.results.summary.summary_file import read_summary, summarised_cell
 from tasks.results.tables import SIGNS, Table, measure_grid, number_text, tables
 from tasks.results.titles import technique_name
+from tasks.results.tracking.run_record import made_up_fills
 
+Run = Mapping[str, Any]
+THREATS: Sequence[Sequence[str]] = yaml.safe_load(Path(__file__).with_name("threats.yaml").read_text("utf-8"))
+"""Adversary, its means and goal, its attack, and the column of the figure; empty without a measurement."""
 _OF_TEXT = ("unmasked_direct", "reidentified", "reidentified_raw")
 """Figures that the raw text lacks: nothing is masked in it."""
 _LEAKAGE = (*_OF_TEXT, "exposure", "exposure_unmasked", "membership_auc", "membership_tpr_1")
+_FIELDS = (
+    "dataset technique method filler seed filler_base signature oov_rate attackers synthetic_speech perplexity "
+    "perplexity_known"
+).split()
+"""Stored columns of every row."""
+_COLUMNS = (
+    "unmasked_direct unmasked_quasi verbatim_lines reidentified reidentified_raw linked_mentions found_by_second_fill "
+    "exposure exposure_unmasked membership_auc membership_tpr_1 extracted masked_fraction perplexity perplexity_known "
+    "gap_closed_known ratio_to_baseline1 ratio_to_baseline1_known wer wer_masked wer_difference_to_oracle "
+    "wer_difference_to_pretrained wer_difference_to_no_language_model"
+).split()
+"""Columns that are stored with interval and chance level, where a row has them."""
 
 
-def example(run: Mapping[str, Any]) -> str:
+def pages(run: Run, root: Path = Path()) -> dict[Path, str]:
+    """The pages with their tables made from a run."""
+    tables_of = {
+        "README.md": {"example": example, "results": results},
+        "docs/results.md": {"quality": quality, "leakage": leakage, "speech": speech},
+        "docs/privacy.md": {"threats": threats},
+    }
+    found = {}
+    for name, by_block in tables_of.items():
+        text = (root / name).read_text(encoding="utf-8")
+        for block, table in by_block.items():
+            text = with_table(text, block, table(run))
+        found[root / name] = text
+    return found
+
+
+def example(run: Run) -> str:
     """A made-up sentence, masked and filled by the recommended cell."""
     lines = [f"    {name:8}{run['example'][name]}" for name in ("raw", "masked", "filled")]
     return "A made-up sentence, masked and filled as the default run recommends:\n\n" + "\n".join(lines)
 
 
-def results(run: Mapping[str, Any]) -> str:
+def results(run: Run) -> str:
     """A row for each model of the first and the recommended technique: quality, and full audit."""
-    table = _table(run)
+    table = tables(run["rows"])[0]
     shown = {
         "perplexity": "perplexity",
         "gap_closed_known": "gap closed, %",
@@ -51,21 +87,16 @@ def results(run: Mapping[str, Any]) -> str:
         [label, *(figure(full_audit(rows) if name in FULL else rows, name, "") for name in shown)]
         for label, rows in _labelled(table, "perplexity", (table.techniques[0], run["recommended"].split("/")[1]))
     ]
-    return markdown(plain_grid("", ["model, masking", *shown.values()], lines)) + (
-        f"\n\n[95 % intervals], (the same attack where there is nothing to find). Run of {run['date']}, commit "
-        f"{run['commit'][:7]}, {run['processor']}.{_of_full_audit(run)}"
-    )
+    below = f"[95 % intervals], (the same attack where there is nothing to find). {_ran(run)}"
+    if run["full_audit"]:
+        cells = sum("full" in row for row in run["rows"])
+        below += f" The full audit attacked {cells} cells at commit {run['full_audit']['commit'][:7]}."
+    return f"{markdown(plain_grid('', ['model, masking', *shown.values()], lines))}\n\n{below}"
 
 
-def _of_full_audit(run: Mapping[str, Any]) -> str:
-    full = run["full_audit"]
-    cells = sum("full" in row for row in run["rows"])
-    return f" The full audit attacked {cells} cells at commit {full['commit'][:7]}." if full else ""
-
-
-def quality(run: Mapping[str, Any]) -> str:
+def quality(run: Run) -> str:
     """Perplexity by method and technique, with the gap that each fill closes."""
-    table = _table(run)
+    table = tables(run["rows"])[0]
     gaps: dict[str, list[str]] = {}
     for one in table.conditions():
         if one.technique and (number := measure("gap_closed_known").estimate(one.rows)):
@@ -73,17 +104,16 @@ def quality(run: Mapping[str, Any]) -> str:
     return "\n\n".join(
         (
             markdown(measure_grid(table, measure("perplexity"))),
-            "▼ below, ▲ above Baseline1 of the same technique: the paired 95 % interval excludes 1. Run of "
-            f"{run['date']}, commit {run['commit'][:7]}, {run['processor']}.",
+            f"▼ below, ▲ above Baseline1 of the same technique: the paired 95 % interval excludes 1. {_ran(run)}",
             "Share of the gap between Baseline1 and Oracle that each fill closes (words of the vocabulary, log scale):",
             "\n".join(f"- {name}: {', '.join(closed)}" for name, closed in gaps.items()),
         )
     )
 
 
-def leakage(run: Mapping[str, Any]) -> str:
+def leakage(run: Run) -> str:
     """Attacks as rows, attacked cells as columns, with the chance level in brackets."""
-    conditions, lines = attacked(_table(run)), []
+    conditions, lines = attacked(tables(run["rows"])[0]), []
     for audit, names in (("", _LEAKAGE), ("full audit: ", FULL)):
         for name in names:
             cells = [figure(full_audit(one.rows) if audit else one.rows, name) for one in conditions]
@@ -96,9 +126,9 @@ def leakage(run: Mapping[str, Any]) -> str:
     )
 
 
-def speech(run: Mapping[str, Any]) -> str:
+def speech(run: Run) -> str:
     """Word error rates and their paired difference to Oracle."""
-    table = _table(run)
+    table = tables(run["rows"])[0]
     shown = (measure("wer"), measure("wer_masked"), measure("wer_difference_to_oracle"))
     lines, differ = [], []
     for label, rows in _labelled(table, "wer", table.techniques):
@@ -110,6 +140,38 @@ def speech(run: Mapping[str, Any]) -> str:
     return f"{written}\n\nAdapted models whose paired interval excludes a difference of 0 to Oracle: {named}."
 
 
+def threats(run: Run) -> str:
+    """Adversary, attack, the figure that measures it, its default limit, and the figure of the recommended cell."""
+    found = [row for row in run["rows"] if summarised_cell(row).path == run["recommended"]]
+    release = ReleaseSettings()
+    limits = {name: f"`release.at_most.{name}`: {limit:g}" for name, limit in release.at_most.items()}
+    limits["unmasked_direct"] = f"`release.unmasked_direct`: {release.unmasked_direct:g}"
+    shares = {each.name for each in measures() if each.share}
+    lines = []
+    for *threat, name in THREATS:
+        column = f"`{name}`" + (", %" if name in shares else "") if name else "none"
+        shown = figure(full_audit(found) if name.startswith("membership_lira") else found, name)
+        lines.append([*threat, column, limits.get(name, "none"), shown])
+    headings = [*words("adversary", "holds", "wants", "attack", "figure: column", "limit"), "default run"]
+    below = (
+        f"The recommended cell is `{run['recommended']}`. In brackets: the same attack where there is nothing to find."
+    )
+    return f"{markdown(plain_grid('', headings, lines))}\n\n{below}"
+
+
+def figure(rows: Sequence[Row], name: str, absent: str = "not measured") -> str:
+    """A figure of a cell with its interval, and the chance level in brackets."""
+    by_name = {each.name: each for each in measures()}
+    if not rows or name not in by_name or (number := by_name[name].estimate(rows)) is None:
+        return absent
+    digits, chance = by_name[name].digits, by_name[name].chance(rows)
+    return number_text(number, digits) + (f" ({chance.value:.{digits}f})" if chance is not None else "")
+
+
+def _ran(run: Run) -> str:
+    return f"Run of {run['date']}, commit {run['commit'][:7]}, {run['processor']}."
+
+
 def _labelled(table: Table, column: str, techniques: Collection[str]) -> Iterator[tuple[str, Sequence[Row]]]:
     """Label and rows of each line that has the column, under some techniques; references too."""
     for one in table.conditions(alone=True):
@@ -117,74 +179,62 @@ def _labelled(table: Table, column: str, techniques: Collection[str]) -> Iterato
             yield one.label, one.rows
 
 
-def _table(run: Mapping[str, Any]) -> Table:
-    return tables(run["rows"])[0]
+def store_run(folder: Path, recommended: str, full: Path | None, path: Path = STORED) -> None:
+    """Store the run of a ``results`` folder; ``CorpusError`` if it has no summary, or no example of the cell.
 
-
-def with_table(page: str, name: str, table: str) -> str:
-    """A page with a table between its marks; ``ValueError`` if the marks are missing."""
-    begin, end = f"<!-- table: {name} -->", f"<!-- end of table: {name} -->"
-    found = between(page, begin, end, table)
-    if found is None:
-        raise ValueError(f"The page needs the lines {begin!r} and {end!r} once each.")
-    return found
-
-
-def publish(
-    name: str, page: str, block: str, measured: Mapping[str, Any], table: Callable[[Mapping[str, Any]], str]
-) -> None:
-    """Store numbers in ``benchmarks/results/NAME.json`` with four decimals, and write their table into a page."""
-    results = {**stamp(), **rounded(measured)}
-    write_json(ROOT / f"benchmarks/results/{name}.json", results)
-    path = ROOT / page
-    path.write_text(with_table(path.read_text(encoding="utf-8"), block, table(results)), encoding="utf-8")
-
-
-def rounded(figures: Any) -> Any:
-    """Figures with four decimals."""
-    if isinstance(figures, Mapping):
-        return {name: rounded(one) for name, one in figures.items()}
-    if isinstance(figures, list | tuple):
-        return [rounded(one) for one in figures]
-    return round(figures, 4) if isinstance(figures, float) else figures
-
-
-def ran(results: Mapping[str, Any]) -> str:
-    """The line below a table: date, commit and processor."""
-    return f"Run of {results['date']}, commit {results['commit']}, {results['machine']['processor']}."
-
-
-def pages(run: Mapping[str, Any], root: Path = Path()) -> dict[Path, str]:
-    """The pages with their tables made from a run."""
-    blocks = {
-        "README.md": {"example": example(run), "results": results(run)},
-        "docs/results.md": {"quality": quality(run), "leakage": leakage(run), "speech": speech(run)},
-        "docs/privacy.md": {"threats": threat_table(run["rows"], run["recommended"])},
+    ``full``: the ``summary.json`` of a run with ``audit: {effort: full}``, whose figures the rows have in ``full``.
+    """
+    audited = {summarised_cell(row).path: row for row in read_summary(full)} if full else {}
+    fills = {cell.path: sentences for cell, sentences in made_up_fills(folder / "reports").items()}
+    if recommended not in fills:
+        raise CorpusError(f"no example is of the cell {recommended!r}; run the experiment again")
+    run = {
+        **_origin(folder),
+        "full_audit": _origin(full.parent) if full else None,
+        "parameters": hashlib.sha256((folder.parent / "params.yaml").read_bytes()).hexdigest(),
+        "recommended": recommended,
+        "example": dict(zip(("raw", "masked", "filled"), fills[recommended][0], strict=True)),
+        "rows": [
+            _stored(row, audited.get(summarised_cell(row).path, {})) for row in read_summary(folder / "summary.json")
+        ],
     }
-    found = {}
-    for name, tables_of in blocks.items():
-        text = (root / name).read_text(encoding="utf-8")
-        for block, table in tables_of.items():
-            text = with_table(text, block, table)
-        found[root / name] = text
-    return found
+    write_json(path, run)
 
 
-def main() -> int:
+def _origin(folder: Path) -> dict[str, str]:
+    """Commit, date and processor of a run."""
+    report = read_report(min((folder / "reports" / "fill").rglob("*.json")))
+    processor = report["environment"]["processor"]
+    return {"commit": report["code"]["commit"], "date": report["started"][:10], "processor": processor}
+
+
+def _stored(row: Row, full: Row) -> dict[str, Any]:
+    """The columns that tables show, and those of the full audit."""
+    shown = {name: row.get(name) for name in _FIELDS} | _measured(row, _COLUMNS)
+    if full.get("membership_lira_auc") is not None:
+        shown["full"] = _measured(full, FULL)
+    if spoken := row.get("masked_word_errors"):
+        shown["masked_word_errors"] = {by: {key: one[key] for key in ("wer", "wer_ci")} for by, one in spoken.items()}
+    return shown
+
+
+def _measured(row: Row, columns: Sequence[str]) -> dict[str, Any]:
+    names = [name for column in columns for name in (column, f"{column}_ci", f"{column}_blind")]
+    return {name: row[name] for name in names if row.get(name) is not None}
+
+
+def main() -> None:
     """Store a run on request, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, metavar="FOLDER", help="store the run in this folder first")
-    parser.add_argument("--strong", type=Path, metavar="FILE", help="summary.json of a run with the full audit")
-    parser.add_argument("--recommended", metavar="CELL", help="the cell of the threat table, with --results")
+    parser.add_argument("--store", nargs=2, metavar=("FOLDER", "CELL"), help="store the run in this folder first")
+    parser.add_argument("--full", type=Path, metavar="FILE", help="summary.json of a run with the full audit")
     arguments = parser.parse_args()
-    if (arguments.results is None) != (arguments.recommended is None):
-        parser.error("--results and --recommended belong together. Give both, or neither.")
-    if arguments.results:
-        store_run(arguments.results, arguments.strong, arguments.recommended)
+    if arguments.store:
+        folder, recommended = arguments.store
+        store_run(Path(folder), recommended, arguments.full)
     for path, text in pages(read_run()).items():
         path.write_text(text, encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

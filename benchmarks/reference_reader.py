@@ -1,11 +1,10 @@
 """How many identifiers the reference reader finds in labelled text, and how many of its findings are right.
 
-    python -m benchmarks.reference_reader DATA
+    python -m benchmarks.reference_reader DATA    # measures, and writes tasks/review/reader_accuracy.json
 
-``DATA/gold`` holds labelled lines (JSON lines with ``text`` and ``spans``), ``DATA/persons/entity_tab.jsonl`` court
-decisions of the Text Anonymization Benchmark (Pilán et al. 2022) with their spans. The decisions are read sentence by
-sentence; entities that the annotators marked ``NO_MASK`` are no identifiers. The figures go to
-``tasks/review/reader_accuracy.json``, by which ``palimpsest unmasked`` corrects the reader's counts.
+``DATA/gold`` holds labelled lines (JSON lines with ``text`` and ``spans``); ``benchmarks.court_texts`` describes the
+court decisions, whose entities marked ``NO_MASK`` are no identifiers. By this file ``palimpsest unmasked`` corrects the
+reader's counts.
 
 - ``words``: a word is private where an identifier touches it; whatever its class.
 - ``direct``, ``quasi``: precision is the share of the reader's mentions that share a word with an identifier of their
@@ -15,14 +14,14 @@ Intervals are at 95 %, by a bootstrap over documents.
 """
 
 import json
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.readme_tables import rounded
+from benchmarks.court_texts import annotated, sentences
+from benchmarks.stored_numbers import rounded
 from tasks.audit.figure import share_figure
 from tasks.corpora.masked_text import DIRECT_IDENTIFIERS
 from tasks.corpora.words import word_spans
@@ -32,21 +31,16 @@ from tasks.masking.technique import Technique
 from tasks.masking_evaluation.label_classes import LabelMapping
 from tasks.review.reader import ACCURACY, mentions
 
-TRAINED_ON = "the shipped word_classifier and crf learned from this very text: its figures flatter"
 GOLD = {
-    "web_english_dev": ("web English (UNER EWT, dev part)", TRAINED_ON),
-    "social_media_dev": ("social media (WNUT 2017, dev part)", TRAINED_ON),
-    "synthetic_pii_dev": ("synthetic sentences (presidio-research, dev part)", TRAINED_ON),
+    "web_english_dev": "web English (UNER EWT, dev part)",
+    "social_media_dev": "social media (WNUT 2017, dev part)",
+    "synthetic_pii_dev": "synthetic sentences (presidio-research, dev part)",
 }
-TAB = (
-    "court decisions (TAB, 96 decisions)",
-    "no shipped model learned from it; the form of file numbers was written after it was read",
-)
+TRAINED_ON = "the shipped word_classifier and crf learned from this very text: its figures flatter"
+TAB = "court decisions (TAB, 96 decisions)"
+NEW = "no shipped model learned from it; the form of file numbers was written after it was read"
 SET_ASIDE = "measured once on a part set aside, words alone"
 """Note of the figures that stay as they are."""
-_TAB_DIRECT = ("PERSON", "CODE")
-_GAP = re.compile(r"\n+|(?<=[.;:?!”])\s+(?=[A-Z“(])")
-_NO_END = re.compile(r"(?:^|[\s(“])(?:[A-Z]|Mr|Mrs|Ms|Dr|Art|nos?|v)\.$")
 
 
 class GoldLine(NamedTuple):
@@ -60,38 +54,38 @@ class GoldLine(NamedTuple):
 def main(data: Path) -> None:
     """Measure all sets and write the file."""
     reader = EveryTagger(kind="every_tagger").build(None, threads=1)
-    sets = [(*about, False, gold_lines(data / "gold" / f"{stem}.jsonl")) for stem, about in GOLD.items()]
-    sets.append((*TAB, True, tab_lines(data / "persons/entity_tab.jsonl")))
-    kinds = [{"name": name, "unseen": new, "note": note, **accuracy(reader, gold)} for name, note, new, gold in sets]
+    kinds = [
+        {"name": name, "unseen": False, "note": TRAINED_ON, **accuracy(reader, gold_lines(data / f"gold/{stem}.jsonl"))}
+        for stem, name in GOLD.items()
+    ]
+    kinds.append({"name": TAB, "unseen": True, "note": NEW, **accuracy(reader, court_lines(data))})
     kinds += [kind for kind in json.loads(ACCURACY.read_text(encoding="utf-8"))["kinds"] if kind["note"] == SET_ASIDE]
     ACCURACY.write_text(json.dumps({"reader": "every_tagger", "kinds": kinds}, indent=1) + "\n", encoding="utf-8")
 
 
 def accuracy(reader: Technique, gold: Iterable[GoldLine]) -> dict[str, Any]:
     """Figures of one set."""
-    lines = list(gold)
-    # Hits and places by document.
-    counts: dict[tuple[str, str], dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
-    words = 0
+    lines, words_in_all = list(gold), 0
+    # By measure and document, whether each place is a hit.
+    hits: dict[tuple[str, str], dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for line, (text, findings) in zip(lines, reader.findings(line.text for line in lines), strict=True):
-        spans = word_spans(text)
-        words += len(spans)
-        of = [[word for word in spans if word[0] < end and start < word[1]] for start, end, _ in line.identifiers]
-        private = {word for identifier in of for word in identifier}
+        words = word_spans(text)
+        words_in_all += len(words)
         found = {(finding.start, finding.end) for finding in findings}
-        counts["words", "precision"][line.document] += (word in private for word in found)
-        counts["words", "recall"][line.document] += (word in found for word in private)
-        for sort, is_direct in (("direct", True), ("quasi", False)):
-            pairs = zip(of, line.identifiers, strict=True)
-            ours = [each for each, (_, _, direct) in pairs if direct == is_direct and each]
-            theirs = [m for m in mentions(text, findings) if (m[0].label in DIRECT_IDENTIFIERS) == is_direct]
-            right = {word for identifier in ours for word in identifier}
-            counts[sort, "recall"][line.document] += (found.issuperset(identifier) for identifier in ours)
-            counts[sort, "precision"][line.document] += (any((w.start, w.end) in right for w in m) for m in theirs)
-    sized: dict[str, Any] = {"lines": len(lines), "words_in_all": words}
-    for (sort, part), hits in sorted(counts.items()):
-        each = [own for own in hits.values() if own]
-        figure = share_figure([*map(sum, each)], [*map(len, each)], "")
+        identifiers: dict[bool, list[list[tuple[int, int]]]] = {True: [], False: []}
+        for start, end, direct in line.identifiers:
+            identifiers[direct].append([word for word in words if word[0] < end and start < word[1]])
+        private = {word for each in identifiers.values() for identifier in each for word in identifier}
+        hits["words", "precision"][line.document] += (word in private for word in found)
+        hits["words", "recall"][line.document] += (word in found for word in private)
+        for sort, direct in (("direct", True), ("quasi", False)):
+            theirs = [m for m in mentions(text, findings) if (m[0].label in DIRECT_IDENTIFIERS) == direct]
+            right = {word for identifier in identifiers[direct] for word in identifier}
+            hits[sort, "recall"][line.document] += (found.issuperset(each) for each in identifiers[direct] if each)
+            hits[sort, "precision"][line.document] += (any((w.start, w.end) in right for w in m) for m in theirs)
+    sized: dict[str, Any] = {"lines": len(lines), "words_in_all": words_in_all}
+    for (sort, part), by_document in sorted(hits.items()):
+        figure = share_figure([*map(sum, by_document.values())], [*map(len, by_document.values())], "")
         own = {part: figure.value, f"{part}_ci": figure.interval, f"{part}_places": figure.places}
         sized.setdefault(sort, {}).update(rounded(own))
     return sized
@@ -105,27 +99,15 @@ def gold_lines(path: Path) -> Iterator[GoldLine]:
         yield GoldLine(line.text, line.document or str(line.number), spans)
 
 
-def tab_lines(path: Path) -> Iterator[GoldLine]:
-    """Court decisions sentence by sentence."""
-    for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines()):
-        record = json.loads(raw)
-        masked = [entity for entity in record["entities"] if entity["identifier_type"] != "NO_MASK"]
-        spans = [(one["start_offset"], one["end_offset"], one["entity_type"] in _TAB_DIRECT) for one in masked]
-        for begin, sentence in sentences(record["text"]):
+def court_lines(data: Path) -> Iterator[GoldLine]:
+    """Court decisions sentence by sentence; names and codes identify directly."""
+    for name, decision in annotated(data).items():
+        masked = [one for one in decision["entities"] if one["identifier_type"] != "NO_MASK"]
+        spans = [(one["start_offset"], one["end_offset"], one["entity_type"] in ("PERSON", "CODE")) for one in masked]
+        for begin, sentence in sentences(decision["text"]):
             end = begin + len(sentence)
             inside = [(s - begin, min(e, end) - begin, direct) for s, e, direct in spans if begin <= s < end]
-            yield GoldLine(sentence, str(number), inside)
-
-
-def sentences(text: str) -> Iterator[tuple[int, str]]:
-    """The sentences of a decision in one line each, with the place of their first character."""
-    begin = 0
-    found = [gap.span() for gap in _GAP.finditer(text)]
-    gaps = [gap for gap in found if not _NO_END.search(text[max(gap[0] - 6, 0) : gap[0]])]
-    for end, after in [*gaps, (len(text), len(text))]:
-        if end > begin:
-            yield begin, text[begin:end].replace("\n", " ")
-        begin = after
+            yield GoldLine(sentence, name, inside)
 
 
 if __name__ == "__main__":

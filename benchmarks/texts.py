@@ -2,7 +2,6 @@
 
 from functools import cache
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,6 @@ from tasks.corpora.sources.package_text import ChitchatCorpus
 from tasks.corpora.words import word_spans
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
-
-SEED = 1
 
 
 @cache
@@ -34,12 +31,12 @@ def masked_messages(count: int) -> list[str]:
     return list(islice(lines[:: len(lines) // count], count))
 
 
-def zipf_text(words: int, targets: int, longest: int = 40) -> Any:
-    """About this many targets in sentences of 3 to ``longest`` words of a vocabulary, encoded."""
-    generator = np.random.default_rng(SEED)
+def zipf_text(words: int, targets: int) -> EncodedText:
+    """About this many targets in sentences of 3 to 40 words of a vocabulary, encoded."""
+    generator = np.random.default_rng(1)
     first = len(SPECIAL_TOKENS)
     frequencies = 1 / np.arange(1, words - first + 1)
-    lengths = generator.integers(3, longest + 1, size=targets // (longest // 2) + 8)
+    lengths = generator.integers(3, 41, size=targets // 20 + 8)
     drawn = first + generator.choice(words - first, size=int(lengths.sum()), p=frequencies / frequencies.sum())
     sentences = np.split(drawn, np.cumsum(lengths)[:-1])
     return EncodedText(

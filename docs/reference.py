@@ -232,18 +232,11 @@ def _benchmarks() -> str:
 
 A row compares one step with another program that does the same work. Both are measured in one run on one machine, in
 turns, and their outputs are compared first. A ratio above 1 means that palimpsest is faster. Peers run as a careful
-user configures them: in batches, sorted by length, without parts that the work does not need. llama.cpp and vLLM are
-not compared.
+user configures them: in batches, sorted by length, without parts that the work does not need.
 
 Some peers are faster:
 
 - **A regular expression and a set** know no addresses and no numbers with signs, count nothing and write no sidecar.
-- **KenLM** looks n-grams up in C++. An experiment scores a text in seconds, so this is a small part of it.
-- **ONNX Runtime and CTranslate2** fuse the operations of a layer, and need a conversion of each model first. palimpsest
-  runs the model that it has just trained, with the same code on a GPU.
-- **Eight bits** change the results: with CTranslate2, SmolLM2's perplexity of 400 messages goes from 161.7 to 148.3.
-- **`palimpsest run`** starts a Prefect server, in seven seconds. `palimpsest plan` also checks all settings and changed
-  inputs.
 - **MlflowClient.log_batch** alone is the lower bound of publishing, which also reads the reports.
 """
     rows = json.loads(_read("benchmarks/results/latest.json"))

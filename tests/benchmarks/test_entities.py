@@ -2,14 +2,7 @@
 
 import pytest
 
-from benchmarks.entities import joined, scores
-
-
-def test_words_of_one_class_with_only_spaces_between_them_are_one_entity():
-    text = "Jan Novak, Brno IBM"
-    words = [(0, 3, "PERSON"), (4, 9, "PERSON"), (11, 15, "LOCATION"), (16, 19, "ORGANISATION")]
-    assert joined(words, text) == [(0, 9, "PERSON"), (11, 15, "LOCATION"), (16, 19, "ORGANISATION")]
-    assert joined([(0, 3, "PERSON"), (4, 9, "PERSON")], "Jan,Novak") == [(0, 3, "PERSON"), (4, 9, "PERSON")]
+from benchmarks.entities import scores
 
 
 def test_an_entity_counts_with_equal_borders_and_class():

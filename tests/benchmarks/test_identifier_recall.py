@@ -1,15 +1,10 @@
-"""Recall by identifier: how it is counted, and that docs/privacy.md shows the stored numbers."""
+"""Recall by identifier: how it is counted."""
 
-import json
 from collections import Counter
-from pathlib import Path
 
-from benchmarks.identifier_recall import IDENTIFIERS, SENTENCES, VALUES, forms, measured, table
-from benchmarks.readme_tables import with_table
+from benchmarks.identifier_recall import IDENTIFIERS, SENTENCES, VALUES, forms, measured
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan
 from tasks.masking.technique import Finding
-
-ROOT = Path(__file__).parents[2]
 
 
 class MasksCapitals:
@@ -19,12 +14,6 @@ class MasksCapitals:
         for line in lines:
             words = [(line.index(word), word) for word in line.split()]
             yield line, [Finding(at, at + len(word), "PERSON", "capitals") for at, word in words if word[0].isupper()]
-
-
-def test_the_page_shows_the_stored_numbers():
-    page = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
-    results = json.loads((ROOT / "benchmarks" / "results" / "identifier_recall.json").read_text(encoding="utf-8"))
-    assert page == with_table(page, "identifiers", table(results))
 
 
 def test_an_identifier_counts_if_every_word_is_masked():
@@ -47,14 +36,3 @@ def test_forms_hold_each_label_and_every_label_is_counted_for_an_identifier():
     assert len(counted) == len(set(counted))
     assert set(VALUES) <= set(counted)
     assert [line.text for line in lines] == [line.text for line in forms()]
-
-
-def test_the_table_pools_the_labels_of_an_identifier():
-    texts = {
-        "a": {"technique": "every_tagger", "labels": {"PERSON": {"identifiers": 8, "found": 8}}},
-        "b": {"technique": "every_tagger", "labels": {"PER": {"identifiers": 2, "found": 1}}},
-        "c": {"technique": "crf or presidio", "labels": {"PER": {"identifiers": 4, "found": 0}}},
-    }
-    names = next(line for line in table({"texts": texts}).splitlines() if line.startswith("| A |"))
-    assert "90.0 % [59.6 %, 98.2 %] of 10" in names
-    assert "0.0 % [0.0 %, 49.0 %] of 4" in names
