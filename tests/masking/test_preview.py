@@ -6,22 +6,13 @@ from html.parser import HTMLParser
 import pytest
 
 from tasks.cli import main
-from tasks.masking.lists.allowed_words import AllowedWords
-from tasks.masking.preview import PreviewCounts, kind_of_reason, preview_lines, visible, why
-from tasks.masking.settings import Markers
-from tasks.masking.technique import Finding
+from tasks.masking.preview import kind_of_reason
 
 TEXT = "We met Zoltan <b>Kovacs</b> & Ann at 5pm.\n\nNothing to see here!\nשלום \x1b[31m\u202e😀 Zoltan\n"
 
 
 def preview(text, *options):
     assert main(["preview", "--technique", "allow_list", "--input", str(text), *map(str, options)]) == 0
-
-
-def previewed(line, **markers):
-    counts = PreviewCounts()
-    (found,) = preview_lines(AllowedWords(["met"], "list"), [line], Markers(**markers), counts)
-    return found, counts
 
 
 @pytest.fixture
@@ -43,9 +34,18 @@ def test_words_and_reasons_in_plain_text(text, capsys):
     assert "met" not in [row[0] for row in found]
     assert "<U+001B>[31m<U+202E>😀" in output
     assert "in 4 lines" in output
-    (text.parent / "list.txt").write_text("met\nNew York\n", encoding="utf-8")
-    preview(text, "--set", f"path={text.parent}/list.txt")
-    assert "not one word each" in capsys.readouterr().err
+
+
+def test_merged_markers_and_literal_ones(tmp_path, capsys):
+    (tmp_path / "text.txt").write_text("T\u202eom Ann met 5\x07 [MASK]\n", encoding="utf-8")
+    preview(tmp_path / "text.txt", "--set", "markers={style: class, merge: true}")
+    assert "[MASK] met [NUMBER]<U+0007> [[MASK]]" in capsys.readouterr().out
+
+
+def test_reasons_of_one_kind_are_counted_together():
+    rank, found = "rank {} of the vocabulary; 10,000 are kept", "found by 1 of 2: PERSON by x{}; not found"
+    assert kind_of_reason(rank.format("23,415")) == rank.replace("rank {}", "rank …")
+    assert kind_of_reason(found.format(" (0.85)")) == found.format("")
 
 
 def test_colours_on_a_terminal_alone(text, monkeypatch):
@@ -109,26 +109,3 @@ def test_the_page_is_private_whole_and_free_of_other_files(tmp_path, text, capsy
     parsed = Page(page.read_text(encoding="utf-8"))
     assert len(parsed.words) == 9 + 4
     assert parsed.words[0][1].startswith("Wekepton the allow list of 5,000 words")
-
-
-def test_pieces_make_up_the_line_and_hidden_characters_are_shown_by_their_code_points():
-    line, counts = previewed("T\u202eom met 5\x07 [MASK]", style="class", merge=True)
-    pieces = [("T<U+202E>om", "[MASK]"), (" ", ""), ("met", ""), (" ", ""), ("5", "[NUMBER]"), ("<U+0007> [", "")]
-    assert [(piece.text, piece.marker) for piece in line.pieces] == [*pieces, ("MASK", "[MASK]"), ("]", "")]
-    assert line.masked == "[MASK] met [NUMBER]<U+0007> [[MASK]]"
-    assert visible("a\x1b[31m\x00b\u202ec\u2028\td é😀") == "a<U+001B>[31m<U+0000>b<U+202E>c<U+2028>\td é😀"
-    assert (counts.lines, counts.words, counts.masked_words, counts.masked_lines) == (1, 4, 3, 1)
-    reason = "list", "not on the allow list of 1 words"
-    assert counts.by_reason == {("MASK", *reason): 2, ("NUMBER", *reason): 1}
-
-
-def test_reasons_of_one_kind_are_counted_together_and_scores_shown_once():
-    rank, found = "rank {} of the vocabulary; 10,000 are kept", "found by 1 of 2: PERSON by x{}; not found"
-    assert kind_of_reason(rank.format("23,415")) == rank.replace("rank {}", "rank …")
-    assert kind_of_reason(found.format(" (0.85)")) == found.format("")
-    for score, reason, shown in (
-        (0.853, "PERSON by x", "PERSON by x (0.85)"),
-        (0.853, found.format(" (0.85)"), found.format(" (0.85)")),
-        (None, "PERSON by x", "PERSON by x"),
-    ):
-        assert why(Finding(0, 1, "PERSON", "x", score, reason)) == shown
