@@ -84,13 +84,11 @@ SAID = "Brändt “x”"
 @pytest.mark.parametrize(
     ("content_type", "encoding", "guessed"),
     [
-        ("", "utf-8", True),
         ("", "cp1252", True),
         ("; charset=utf-8", "utf-8", False),
         ("; charset=utf-8", "mixed", True),
         ("; charset=iso-8859-1", "cp1252", False),
         ("; charset=utf-16-le", "utf-16-le", False),
-        ("; charset=x-unknown", "utf-8", True),
         ('; charset="utf\0-8"', "utf-8", True),
         ("; charset=base64", "utf-8", True),
         ("; charset*=x\0'en'utf-8", "utf-8", True),
@@ -125,13 +123,10 @@ HTML = part(b"<b>Second</b> part.", b"text/html")
         (mixed(ONE, HTML), BOTH, {}),
         (mixed(ONE, mixed(TWO, PICTURE).partition(b"1.0\n")[2]), BOTH, {ATTACHED: 1}),
         (mixed(ONE, HTML, kind=b"alternative"), BOTH[:1], {}),
-        (mixed(HTML, ONE, kind=b"alternative"), BOTH[:1], {}),
         (mixed(part(b" "), HTML, kind=b"alternative"), BOTH[1:], {}),
         (mixed(ONE, part(b"Notes.", b"text/plain", b"attachment; filename=n.txt")), BOTH[:1], {ATTACHED: 1}),
-        (mixed(ONE, part(b"From: b@example.org\n\nForwarded.", b"message/rfc822")), BOTH[:1], {ATTACHED: 1}),
         (message(b"application/pdf", b"xx"), [], {ATTACHED: 1, NO_TEXT: 1}),
         (message(b"multipart/mixed", b"The parcel came."), [], {NO_TEXT: 1}),
-        (message(b"nonsense", b"First part."), BOTH[:1], {}),
     ],
 )
 def test_all_parts_that_are_text_are_read_and_the_rest_is_counted(tmp_path, content, texts, left_out):
@@ -144,8 +139,8 @@ def test_all_parts_that_are_text_are_read_and_the_rest_is_counted(tmp_path, cont
     [
         ("<html><head><title>T</title><style>p {x}</style></head><body>Dear&nbsp;Bo,<br>it is\nover.</body></html>",
          ["Dear Bo, it is over."], 0),
-        ("<p>One</p><p>Two &amp; &lt;three&gt;</p>", ["One", "Two & <three>"], 0),
-        ("<ul><li>One<li>Two</ul><table><tr><td>a</td><td>b</td></tr></table>", ["One", "Two", "a", "b"], 0),
+        ("<ul><li>One<li>Two &amp; &lt;three&gt;</ul><table><tr><td>a</td><td>b</td></tr></table>",
+         ["One", "Two & <three>", "a", "b"], 0),
         ("Yes.<blockquote type=cite>Do <b>we</b> meet?<br>Bo</blockquote><div>See you!</div>", ["Yes.", "See you!"], 2),
         ("Yes.<br>&gt; Do we meet?<br><br>-- <br>Ada<br>Rome", ["Yes."], 4),
         ("<pre>One.\nTwo.\n\n&gt; three\n</pre>", ["One.", "Two."], 1),

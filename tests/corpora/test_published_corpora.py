@@ -210,6 +210,21 @@ def test_score_subreddit_language_and_bots_are_settings(tmp_path):
     assert (len(texts), texts[0]) == (6, ["first month"])
 
 
+def test_memory_does_not_grow_with_the_dump(tmp_path):
+    random, peaks = Random(1), []
+    for count in (100, 2_000):
+        path = tmp_path / f"RC_2019-01-{10 + len(peaks)}.zst"
+        bodies = (f"This is comment number {n} and it is here {random.randbytes(400).hex()}" for n in range(count))
+        dump(path, *(comment(body, f"t3_{random.randbytes(4).hex()}") for body in bodies))
+        source = opened("pushshift", path)
+        tracemalloc.start()
+        assert sum(1 for _ in source.documents()) == count
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # The larger dump is 2 MB of JSON: a reader that held it, or its comments, would show more.
+    assert peaks[1] < peaks[0] + 1_000_000
+
+
 def test_markdown_and_entities_become_text(tmp_path):
     for body, texts in [
         ("Tom &amp; Ann: 1 &lt; 2 &amp;gt; 0", ["Tom & Ann: 1 < 2 > 0"]),
@@ -238,23 +253,6 @@ def test_a_sample_takes_whole_threads_and_the_seed_says_which(tmp_path):
     assert found[0] == found[2] != found[1]
 
 
-def test_memory_does_not_grow_with_the_dump(tmp_path):
-    random, peaks = Random(1), []
-    for count in (500, 5_000):
-        path = tmp_path / f"RC_2019-01-{10 + len(peaks)}.zst"
-        bodies = (f"This is comment number {n} and it is here {random.randbytes(200).hex()}" for n in range(count))
-        dump(path, *(comment(body, f"t3_{random.randbytes(4).hex()}") for body in bodies))
-        source = opened("pushshift", path)
-        sum(1 for _ in source.documents())
-        tracemalloc.start()
-        sum(1 for _ in source.documents())
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    # The larger dump is 3 MB of JSON: a reader that held it, or its comments, would show more.
-    assert peaks[1] < peaks[0] + 1_000_000
-
-
-TAGS = gzip.compress(TAGGED.encode(), mtime=0)
 TOKENS = {f"wiki.{part}.tokens": "secret text without a title .\n" for part in PARTS}
 
 
@@ -262,15 +260,11 @@ TOKENS = {f"wiki.{part}.tokens": "secret text without a title .\n" for part in P
     ("kind", "files", "settings", "message"),
     [
         ("fisher", None, {}, "does not exist; put the folders of LDC2004T19 and LDC2005T19 there"),
-        ("fisher", {"notes.txt": ""}, {}, r"holds no fe_03_\*\.txt"),
         ("fisher", {"fe_03_00001.txt": f"{LDC}L: secret text\n"}, {}, "line 16 is no utterance"),
-        ("fisher", {"a/fe_03_00001.txt": LDC, "b/fe_03_00001.txt": LDC}, {}, r"holds 'fe_03_00001\.txt' twice"),
         ("wikitext", {"wiki.train.tokens": "x"}, {}, r"lacks wiki\.valid\.tokens"),
         ("wikitext", TOKENS, {}, "precedes the first '= Title =' line"),
-        ("wikitext", {f"a/{name}": "" for name in TOKENS} | TOKENS, {}, "holds two files 'wiki"),
         ("wsj", {"a.txt": ""}, {}, "holds no np_data or vp_data folder"),
         ("wsj", {"a.dot": f"{DOT}secret text without an id\n"}, {"text": "transcripts"}, "line 3 is no utterance"),
-        ("wsj", {"np_data/a.z": TAGS, "vp_data/a.z": TAGS}, {}, "holds np_data and vp_data"),
         ("pushshift", {"RS_2019-01.zst": ""}, {}, r"holds no dump of comments such as RC_2019-01\.zst"),
         ("pushshift", {"RC_2019-01": '{"body": "fine"}\n{"title": "secret"}\n'}, {}, "line 2 has no field 'body'"),
         ("pushshift", {"RC_2019-01": '{"body": "fine"}\n{"body": "secret\n'}, {}, r"line 2, column \d+ is not JSON"),
@@ -278,7 +272,7 @@ TOKENS = {f"wiki.{part}.tokens": "secret text without a title .\n" for part in P
 )  # fmt: skip
 def test_what_is_missing_or_wrong_is_said_without_its_text(tmp_path, kind, files, settings, message):
     for name, content in (files or {}).items():
-        write(tmp_path / "source" / name, "").write_bytes(content if isinstance(content, bytes) else content.encode())
+        write(tmp_path / "source" / name, content)
     with pytest.raises(CorpusError, match=message) as caught:
         read(kind, tmp_path / "source", "train" if kind == "wikitext" else None, **settings)
     assert "secret" not in str(caught.value)

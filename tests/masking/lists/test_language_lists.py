@@ -96,22 +96,6 @@ def test_a_marker_names_its_language_and_what_that_gives_away_is_measured(tmp_pa
     assert bits[0] < technique.marker_language_bits < bits[1]
 
 
-def test_every_report_says_what_was_masked_of_each_language(tmp_path, files, capsys):
-    """By a technique that knows no languages as by one that does; whoever reads it is warned of an English list."""
-    for technique, options in (
-        ("allow_list", ["--languages", "en,es"]),
-        ("language_lists", []),
-        ("combination", ["--set", "rule=union", "--set", "parts=[{kind: language_lists}, {kind: allow_list}]"]),
-        ("allow_list", []),
-    ):
-        assert main(["mask", "--technique", technique, *options, *files]) == 0
-        assert ("masked more than 2 times" in capsys.readouterr().err) == (bool(options))
-        measured = json.loads((tmp_path / "a.json").read_text())["measured"]
-        shares = measured["masked_by_language"]
-        assert measured["most_masked_language"] == max(shares.values(), default=None)
-        assert (shares == {}) == (technique == "allow_list" and not options)
-
-
 @pytest.mark.parametrize(
     ("lists", "error"),
     [({"es": 5}, "two languages or more"), ({"en": 5, "xq": 5}, "no frequencies of its words")],
@@ -121,11 +105,21 @@ def test_refusals(lists, error):
         check_settings(LanguageLists, {"kind": "language_lists", "lists": lists}, "options")
 
 
+@pytest.mark.parametrize("technique", ["allow_list", "language_lists", "combination"])
+def test_every_report_says_what_was_masked_of_each_language(tmp_path, files, capsys, technique):
+    """By a technique that knows no languages as by one that does; a list of English words is warned of."""
+    parts = ["--set", "rule=union", "--set", "parts=[{kind: language_lists}, {kind: allow_list}]"]
+    options = {"allow_list": ["--languages", "en,es"], "combination": parts}.get(technique, [])
+    assert main(["mask", "--technique", technique, *options, *files]) == 0
+    assert ("masked more than 2 times" in capsys.readouterr().err) == bool(options)
+    measured = json.loads((tmp_path / "a.json").read_text())["measured"]
+    assert measured["most_masked_language"] == max(measured["masked_by_language"].values())
+
+
 def test_words_at_a_switch_are_kept_where_they_are_words_of_their_language():
     """A name at a switch is none of them, and neither is a word elsewhere."""
     lines = [*LINES, "the carburettor estaba sucio", "we saw that carburettor with filomena ayer por la noche"]
-    lists = {"en": 500, "es": 500}
-    texts = [masked(lists, lines, keep_switch_points=keep)[0] for keep in (False, True)]
-    assert texts[0][5] == "the [MASK] estaba [MASK]"
-    assert texts[1][5] == "the carburettor estaba [MASK]"
-    assert texts[1][6].split()[3:6] == ["[MASK]", "with", "[MASK]"]
+    lost, kept = (masked({"en": 500, "es": 500}, lines, keep_switch_points=keep)[0] for keep in (False, True))
+    assert lost[5] == "the [MASK] estaba [MASK]"
+    assert kept[5] == "the carburettor estaba [MASK]"
+    assert kept[6].split()[3:6] == ["[MASK]", "with", "[MASK]"]

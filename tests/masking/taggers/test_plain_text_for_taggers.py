@@ -50,18 +50,17 @@ def test_private_words_in_other_signs_are_masked(masked, kind, line, text):
 @pytest.mark.parametrize(
     "address",
     [
-        "anna.k@corp.local", "anna@intranet", "eva.k@mail.internal", "tom@db01.lan", "max@firma.example",
-        "ann@example.nosuchsuffix", "lena.brandt＠gmx.de", "alice\u200b.novak@\u200bexample.com",
+        "anna.k@corp.local", "anna@intranet", "tom@db01.lan", "max@firma.example", "ann@example.nosuchsuffix",
+        "lena.brandt＠gmx.de", "alice\u200b.novak@\u200bexample.com",
     ],
 )  # fmt: skip
 def test_every_address_is_a_contact(masked, address):
     assert masked("presidio", f"write to {address}, please") == "write to [CONTACT], please"
 
 
-@pytest.mark.parametrize("stamp", ["1748503543012", "1748503543000016", "1748503543012000007"])
-def test_a_time_stamp_is_no_card(shipped, stamp):
-    ((_, spans),) = shipped("presidio").tag([f"the number {stamp}"])
-    assert "CREDIT_CARD" not in {span.label for span in spans}
+def test_a_time_stamp_is_no_card(shipped):
+    lines = [f"the number {stamp}" for stamp in ("1748503543012", "1748503543000016", "1748503543012000007")]
+    assert "CREDIT_CARD" not in {span.label for _, spans in shipped("presidio").tag(lines) for span in spans}
 
 
 def test_an_address_round_the_border_of_a_window(masked):
