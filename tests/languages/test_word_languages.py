@@ -11,7 +11,6 @@ from tasks.languages import segmentation
 from tasks.languages.labelled_model import LabelledModel
 from tasks.languages.labelled_words import LabelledWords
 from tasks.languages.path import STAY, Chain, follow
-from tasks.languages.romanised_hindi import romanised
 from tasks.languages.scores import SWITCHES, language_scores
 from tasks.languages.segmentation import divider
 from tasks.languages.word_languages import NAME, WordLanguages
@@ -92,13 +91,6 @@ def test_languages_are_learned_from_a_text_and_lists(codes, learned, tagged):
     divide = divider(codes.split())
     found = WordLanguages(codes.split(), map(divide, learned), names=True).tag(map(divide, tagged))
     assert [" ".join(language or "-" for language in line.languages) for line in found] == list(tagged.values())
-
-
-def test_hindi_in_latin_letters_has_the_spellings_that_people_type():
-    spelled = romanised({"में": 0.5, "दोस्त": 0.2, "मित्र": 0.1, "सकता": 0.1, "ज़रूर": 0.1, "abc": 0.1})
-    assert {"mein", "me", "dost", "mitra", "sakta", "saktaa", "zarur", "zaroor", "jarur"} <= set(spelled)
-    assert "abc" not in spelled
-    assert sum(spelled.values()) == pytest.approx(1.0)
 
 
 def test_the_path_is_the_sum_over_all_paths():

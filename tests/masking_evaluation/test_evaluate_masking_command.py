@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -111,13 +109,3 @@ def test_the_stage_reads_gold_set_and_technique_from_the_parameters(evaluate, go
     _, error = evaluate("--gold-set", "name", "--report", "-", base=base, status=1)
     assert "--gold-set 'name' is no key of 'masking_evaluation.gold_sets'" in error
     assert "(did you mean 'named'?)" in error
-
-
-def test_a_list_is_evaluated_without_torch(gold, tmp_path):
-    command = ["evaluate-masking", "--technique", "allow_list", "--gold", str(gold)]
-    program = (
-        f"import sys; from tasks.cli import main; main({command!r}); "
-        "print([name for name in ('torch', 'spacy', 'transformers', 'mlflow') if name in sys.modules])"
-    )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout.splitlines()[-1] == "[]"

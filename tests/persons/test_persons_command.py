@@ -1,10 +1,9 @@
 """``palimpsest persons``: its report, a chat model as attacker, shares of a population, and one table of odd input."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from chat_server import chat_server
 from test_persons import DOCUMENTS, person
 
 from tasks.cli import main
@@ -22,27 +21,8 @@ TWO = [document(PII), document(OTHER)]
 
 @pytest.fixture
 def chat():
-    """A chat model on this machine; ``answer`` of a prompt may be set."""
-
-    class Answers(BaseHTTPRequestHandler):
-        def do_POST(self):
-            prompt = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"][0]["content"]
-            server.asked.append(prompt)
-            answer = server.answer(prompt)
-            self.send_response(200 if answer is not None else 503)
-            self.end_headers()
-            self.wfile.write(json.dumps({"choices": [{"message": {"content": answer}}]}).encode())
-
-        def log_message(self, *_):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Answers)
-    server.asked, server.answer = [], lambda prompt: "1"
-    server.url = f"http://127.0.0.1:{server.server_port}/v1"
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with chat_server() as server:
+        yield server
 
 
 @pytest.fixture
@@ -60,6 +40,10 @@ def run(tmp_path, monkeypatch, capsys):
         return status, shown, {} if status else json.loads(report.read_text())["measured"]["by_version"]
 
     return call
+
+
+def prompts_of(chat):
+    return [body["messages"][0]["content"] for _, _, body in chat.asked]
 
 
 def asking(chat, **settings):
@@ -97,10 +81,10 @@ def test_a_chat_model_is_asked_once_and_replayed(tmp_path, run, chat):
     assert "x: 5 of 6 answers of the endpoint name no value" in said.err
     assert not [word for word in (*PII.values(), *OTHER.values()) if word in said.out + said.err]
     assert (tmp_path / "answers").stat().st_mode & 0o077 == 0
-    asked = len(chat.asked)
-    assert asked == len(set(chat.asked))
+    asked = prompts_of(chat)
+    assert len(asked) == len(set(asked))
     assert run(TWO, masked, *asking(chat, **{"endpoint.url": "null"}))[0] == 0
-    assert len(chat.asked) == asked
+    assert prompts_of(chat) == asked
 
 
 def test_an_attack_goes_on_after_the_recorded_answers(run, chat):
@@ -112,7 +96,7 @@ def test_an_attack_goes_on_after_the_recorded_answers(run, chat):
     assert (said.err.count("\n"), "Quux" in said.err, "baker" in said.err) == (1, False, False)
     chat.answer = lambda prompt: "1"
     assert run(TWO, None, *asking(chat))[0] == 0
-    assert len(chat.asked) == len(set(chat.asked)) + 1
+    assert len(chat.asked) == len(set(prompts_of(chat))) + 1
 
 
 MARGINALS = "attribute,value,share\nLOCATION,ulm / germany,0.001\nOCCUPATION,Baker,0.01\nOCCUPATION,Pilot,0.5\n"

@@ -3,29 +3,18 @@
 import json
 
 import pytest
-from marked_text import MaskedText, unmarked
+from marked_text import MaskedText
 from reviewed_corpus import LINES, mark, plan
 
 from tasks.cli import main
 from tasks.errors import CorpusError
 from tasks.review import record
 from tasks.review.estimate import estimate
-from tasks.review.reader import Accuracy, corrected, mentions
+from tasks.review.reader import Accuracy, corrected
 from tasks.review.record import ReviewedLine
 from tasks.review.unmasked import unmasked_by_technique
 
 READER = ["{PERSON:Anna} {PERSON:Smith} met {PERSON:Bob} in {LOCATION:Rome}", "{PERSON:Carla} slept", "nobody came"]
-
-
-def test_a_mention_is_a_run_of_one_class_with_white_space_between():
-    for marked, expected in (
-        ("{PERSON:Anna} {PERSON:Smith} slept", [2]),
-        ("{PERSON:Anna}, {PERSON:Bob} slept", [1, 1]),
-        ("{PERSON:Anna} {LOCATION:Rome}", [1, 1]),
-        ("nobody", []),
-    ):
-        line, words = unmarked(marked)
-        assert [len(mention) for mention in mentions(line, words)] == expected
 
 
 def test_counts_are_corrected_by_hand():

