@@ -1,6 +1,5 @@
 """A folder of Parquet files is read and written as the lines of plain text are."""
 
-import json
 import tracemalloc
 from itertools import chain
 from pathlib import Path
@@ -8,9 +7,8 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
-from command_results import refusal
+from command_results import refusal, report
 
-from tasks.cli import main
 from tasks.corpora import parquet_lines
 from tasks.corpora.sources.detection import detected, texts_of
 from tasks.corpora.text_lines import line_writer, read_documents, read_lines, write_lines
@@ -152,27 +150,20 @@ def test_what_is_no_text_is_refused_in_one_line(tmp_path, monkeypatch, make, mes
     assert SECRET not in str(caught.value)
 
 
-def test_steps_say_of_parquet_what_they_say_of_plain_text(tmp_path, monkeypatch):
+def test_a_step_says_of_parquet_what_it_says_of_plain_text(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = [*(f"{name} told me that the bus was late again." for name in ("Anna", "Zoltan")), ""] * 10
-    write_lines("mail.txt", lines)
-    write_lines("documents.txt", (str(number // 7) for number in range(len(lines))))
-    write_table(Path("mail.parquet"), text=lines, document=[number // 7 for number in range(len(lines))])
     measured = []
-    for ending, documents in (("txt", "documents.txt"), ("parquet", "mail.parquet")):
-        for step in (
-            f"mask --technique allow_list --input mail.{ending} --output masked.{ending}",
-            f"fill --method surrogate --set consistent_within=document --input masked.{ending} --output fill.{ending} "
-            f"--documents {documents}",
-        ):
-            assert main(f"{step} --sidecar spans.{ending} --report report".split()) == 0
-            report = json.loads(Path("report").read_text())
-            measured.append({k: v for k, v in report["measured"].items() if not k.endswith(("seconds", "per_second"))})
-    assert measured[:2] == measured[2:]
-    for name in ("masked", "spans", "fill"):
+    for ending in ("txt", "parquet"):
+        write_lines(f"mail.{ending}", lines)
+        files = ["--input", f"mail.{ending}", "--output", f"masked.{ending}", "--sidecar", f"spans.{ending}"]
+        document = report("mask", "--technique", "allow_list", *files)
+        timed = ("seconds", "per_second")
+        measured.append({name: one for name, one in document["measured"].items() if not name.endswith(timed)})
+    assert measured[0] == measured[1]
+    for name in ("masked", "spans"):
         assert list(read_lines(f"{name}.parquet")) == list(read_lines(f"{name}.txt"))
-    assert list(read_lines("fill.txt")) != list(read_lines("mail.txt"))
-    assert report["inputs"]["masked.parquet"] == content_hash("masked.parquet")
+    assert document["inputs"]["mail.parquet"] == content_hash("mail.parquet")
 
 
 LONG = "x" * 10_000

@@ -2,8 +2,6 @@
 
 from tasks.cli import main
 from tasks.corpora.sources.published_frequencies import blend_counts, published_frequencies
-from tasks.corpora.word_counts import count_lines
-from tasks.corpora.words import words_of
 
 COUNTS = {"the": 6, "Nice": 3, "nice": 1}
 
@@ -18,13 +16,6 @@ def test_counts_are_cased_and_in_order_and_a_refusal_leaves_them(tmp_path, capsy
     assert main([*command, "--set", "published_languages=[en, cy]"]) == 1
     assert "cy: no published frequencies; give some of ar, " in capsys.readouterr().err
     assert counts.read_text().startswith("cat\t2")
-
-
-def test_counting_by_stretches_is_counting_by_words():
-    lines = ["Tom's well-known a@b.com, x", "\u00a0and\tTom\x00Tom 'tis", "हिन्दी (U.S.) 1,000"] * 3
-    counts = count_lines(lines)
-    assert sum(counts.values()) == sum(len(words_of(line)) for line in lines)
-    assert counts["Tom"] == 9
 
 
 def test_published_words_weigh_their_share():

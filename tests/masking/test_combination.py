@@ -3,7 +3,7 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.corpora.words import word_spans, words_of
+from tasks.corpora.words import word_spans
 from tasks.errors import ModelError
 from tasks.masking.combined_techniques import CombinedTechniques
 from tasks.masking.lists.allowed_words import AllowedWords
@@ -53,15 +53,6 @@ def test_class_source_score_and_reason():
     assert (words["Tom"].source, words["Tom"].reason) == ("list+a+b", "LOCATION by a; PERSON by b")
     assert (words["Tom"].score, words["Ann"].score) == (None, 0.5)
     assert found("union", Finds("a", "5", "MASK"), shape)["5"].label == "NUMBER"
-
-
-def test_explanations_say_what_every_part_says():
-    parts = [AllowedWords(["saw", "and", "cats"], "list"), Finds("a", "Tom saw", score=0.5)]
-    ((line, words),) = CombinedTechniques(parts, "intersection").explain([LINE])
-    assert [line[word.start : word.end] for word in words] == words_of(LINE)
-    assert [isinstance(word, Finding) for word in words] == [True, False, False, False, False, False]
-    assert words[0].reason == "found by 2 of 2, 2 needed: not on the allow list of 3 words; PERSON by a (0.50)"
-    assert words[2].reason == "found by 1 of 2, 2 needed: not on the allow list of 3 words; not found"
 
 
 def test_a_part_that_loses_a_line_is_named():
