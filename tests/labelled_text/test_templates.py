@@ -19,7 +19,6 @@ from tasks.labelled_text.slots import SLOT_LABELS, Sentence
 from tasks.labelled_text.template import Slot, Template, parse_template, read_templates, write_templates
 from tasks.labelled_text.variants import joined, lower_cased, spaced, unpunctuated, upper_cased
 from tasks.made_up.made_up import MadeUp
-from tasks.made_up.pools import shipped_values
 
 KINDS = ("CITY", "FIRST_NAME", "PERSON")
 
@@ -138,15 +137,6 @@ def test_slots_of_one_number_are_one_person_of_one_gender(made_up):
     assert {line.text[:8] for line in filled("said {PRONOUN_SUBJECT:1} of {FIRST_NAME_MALE:1}", made_up, 30)} == {
         "said he "
     }
-
-
-def test_country_and_its_people_agree(made_up):
-    template = "{COUNTRY:1}|{NATIONALITY:1}|{NATIONALITY_PEOPLE:1}|{NATIONALITY_PERSON:1}"
-    rows = {
-        tuple(cell.removeprefix("the ").removesuffix(" citizen") for cell in row)
-        for row in shipped_values("nationalities")
-    }
-    assert {tuple(values(line)) for line in filled(template, made_up, 80)} <= rows
 
 
 def test_articles_of_names_stay_outside_and_are_not_doubled(made_up, monkeypatch):

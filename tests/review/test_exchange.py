@@ -5,7 +5,6 @@ import pytest
 from reviewed_corpus import LINES, begin, mark
 
 from tasks.errors import CorpusError, ParameterError
-from tasks.labelled_text.labelled_lines import read_labelled
 from tasks.review.exchange import take_import, write_export
 
 MARKS = {
@@ -75,13 +74,6 @@ def test_shifted_offsets_are_converted_where_the_text_says_how(corpus, unit, wid
     said, marks = taken("prodigy", json.dumps({"text": TEXT, "spans": [span("Bob"), span("Zoë"), span("Tom")]}) + "\n")
     assert marks == {1: (mark(1, "Bob"),), 3: (mark(3, "Zoë"), mark(3, "Tom"))}
     assert (f"offsets were in {unit}" in said) == (unit != "characters")
-
-
-def test_gold_is_read_by_the_evaluation_of_techniques(corpus):
-    write_export(reviewed(), "gold", Path("gold.jsonl"), None, reviewed=False)
-    lines = list(read_labelled("gold.jsonl"))
-    assert [(line.text, line.document) for line in lines] == [(LINES[3], "2"), (LINES[0], "1"), (LINES[2], "1")]
-    assert [lines[1].text[span.start : span.end] for span in lines[1].spans] == ["Anna Smith", "Rome"]
 
 
 def doccano(*spans: list, text: str = LINES[0], **more) -> str:

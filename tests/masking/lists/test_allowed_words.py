@@ -1,13 +1,12 @@
 """Lists of words that are never masked: one way to mask by them, remembered for speed."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from restoring import restored
 
 from tasks.masking.lists import allowed_words
 from tasks.masking.lists.allowed_words import AllowedWords
-from tasks.masking.technique import MaskingTally, Technique, merge_markers
+from tasks.masking.technique import MaskingTally, Technique
 
 ALLOWED = ["The", "cat", "it's", "a", "is", "don’t", "person"]
 
@@ -30,21 +29,6 @@ def test_the_remembered_way_is_the_plain_way_and_the_sidecar_restores_the_text(l
     for line, (text, spans), (_, alone) in zip(lines, fast, unmerged, strict=True):
         assert [span.original for span in spans] == [span.original for span in alone]
         assert restored(line, text, spans) == line
-
-
-@pytest.mark.parametrize(
-    ("line", "merged"),
-    [
-        ("[MASK] [MASK] x", "[MASK] x"),
-        ("[MASK]  \t\u00a0[MASK][MASK].", "[MASK]."),
-        ("[MASK], [MASK]'s [MASK]", "[MASK], [MASK]'s [MASK]"),
-        ("[PERSON] [PERSON] [DATE] [DATE] [PERSON]", "[PERSON] [DATE] [PERSON]"),
-        ("[\\MASK] [\\MASK] [MASK] [\\MASK] [MASK]", "[\\MASK] [\\MASK] [MASK] [\\MASK] [MASK]"),
-        ("[MASK] ", "[MASK] "),
-    ],
-)
-def test_merged_lines(line, merged):
-    assert merge_markers(line) == merged
 
 
 def test_forgetting_changes_nothing(monkeypatch):

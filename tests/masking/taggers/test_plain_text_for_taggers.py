@@ -34,9 +34,7 @@ def masked(shipped):
             ("5@3 euros, a @ home", "1748503543012 please check this :)", "use std::vector here")),
         # By their form, whatever a model says.
         ("crf", "iban de89370400440532013000 please", "iban [IDENTIFIER] please"),
-        ("crf", "pay to gb82west12345698765432", "pay to [IDENTIFIER]"),
         ("crf", "ip 2001:db8::1 ok", "ip [IDENTIFIER] ok"),
-        ("crf", "de:ad:be:ef:ca:fe is down", "[IDENTIFIER] is down"),
         ("crf", "id 110bcd25-a55d-453a-8046-1297901ea002 failed", "id [IDENTIFIER] failed"),
         # Names in signs for letters.
         *(("crf", f"we met {name} Smith here", "we met [PERSON] [PERSON] here") for name in
