@@ -95,3 +95,33 @@ def test_a_shipped_review_counts_for_its_very_text_and_is_extended_as_the_users(
     record.path_of("mail").unlink()
     text.write_text("Another text.\n", encoding="utf-8")
     assert record.review_of("mail", text) is None
+
+
+def test_a_reading_goes_on_goes_back_and_ends(corpus):
+    reading = begin(stop=3)
+    reading.save(3, [mark(3, "Zoë")], 1.0)
+    reading.save(0, ANNA, 1.0)
+    reading.undo()
+    reading.undo()
+    assert [word["text"] for word in reading.shown(3)["words"] if word["mark"]] == ["Zoë"]
+    for line, marks in ((3, ()), (0, ANNA), (2, ())):
+        assert reading.next_line() == line
+        reading.save(line, marks, 1.0)
+    assert reading.next_line() is None
+    # Another process goes on where this one ended, and a second reader gets the lines of the first.
+    assert begin().next_line() == 1
+    assert begin("bob", second=True).to_read() == [3, 0, 2]
+    assert record.marks_of(reading.review) == {3: (), 0: ANNA, 2: ()}
+
+
+def test_what_is_shown_is_the_line_with_what_is_known(corpus):
+    shown = begin().shown(0)
+    assert "".join(word["gap"] + word["text"] for word in shown["words"]) + shown["rest"] == LINES[0]
+    person, place = {"label": "PERSON", "direct": True}, {"label": "LOCATION", "direct": False}
+    assert [(word["text"], word["masked"], word["mark"]) for word in shown["words"]] == [
+        ("Anna", True, person), ("Smith", True, person), ("lives", False, None), ("in", False, None),
+        ("Rome", False, place),
+    ]  # fmt: skip
+    # Lines of another document are no context.
+    assert (shown["before"], shown["after"]) == ([], [LINES[1], LINES[2]])
+    assert not any(word["mark"] for word in begin(suggestions=False).shown(0)["words"])
