@@ -3,7 +3,7 @@ from dataclasses import replace
 from multiprocessing import get_context
 
 import pytest
-from reviewed_corpus import LINES, mark, plan
+from reviewed_corpus import LINES, begin, mark, plan
 
 from tasks.errors import CorpusError
 from tasks.review import record
