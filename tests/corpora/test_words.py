@@ -83,8 +83,8 @@ def test_time_is_linear_in_the_length_of_a_line(unit):
         return time.process_time() - started
 
     seconds(10_000)
-    small = min(seconds(50_000) for _ in range(2))
-    large = min(seconds(400_000) for _ in range(2))
+    small = min(seconds(25_000) for _ in range(2))
+    large = min(seconds(200_000) for _ in range(2))
     # Eight times the text; quadratic time would be 64 times.
     assert large < 24 * max(small, 0.002)
 
@@ -96,7 +96,6 @@ def test_time_is_linear_in_the_length_of_a_line(unit):
         ("🅰🅽🅽🅰 🄰🄽🄽🄰", ["🅰🅽🅽🅰", "🄰🄽🄽🄰"], ["anna", "anna"]),
         ("🅐🅝🅝🅐 ⒜⒩⒩⒜", ["🅐🅝🅝🅐", "⒜⒩⒩⒜"], ["anna", "anna"]),
         ("🇦🇳🇳🇦 𝐀𝓷𝔫𝚊", ["🇦🇳🇳🇦", "𝐀𝓷𝔫𝚊"], ["anna", "anna"]),
-        ("ＴＯＭ T\u200bo\u00adm Straße", ["ＴＯＭ", "T\u200bo\u00adm", "Straße"], ["tom", "tom", "strasse"]),
         ("№5 and № 18", ["5", "and", "18"], ["5", "and", "18"]),
         ("🇺🇸 🇺🇸🇬🇧 🇪🇺 🏴 ☎ ©", [], []),
     ],
@@ -105,6 +104,10 @@ def test_signs_for_letters_are_letters_for_masking_and_for_language_models(text,
     assert words_of(text) == words
     assert folded_words(text) == folded
     assert normalise(text) == folded
+
+
+def test_words_are_folded_whatever_their_case_form_and_hidden_characters():
+    assert folded_words("ＴＯＭ T\u200bo\u00adm Straße DON’T cafe\u0301") == ["tom", "tom", "strasse", "don't", "café"]
 
 
 IDENTIFIERS = """fe80::dead:beef:cafe:face 2001:db8::1 2001:0db8:85a3:0000:0000:8a2e:0370:7334 ::ffff:192.0.2.1
