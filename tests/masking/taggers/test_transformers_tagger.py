@@ -42,7 +42,7 @@ def saved(path, labels, tags):
         embeddings.LayerNorm.weight.fill_(1.0)
         for token, index in vocabulary.items():
             embeddings.word_embeddings.weight[index, labels.index(tags.get(token, "O"))] = 1.0
-        model.classifier.weight[:, : len(labels)] = torch.eye(len(labels)) * 5
+        model.classifier.weight[:, : len(labels)] = torch.eye(len(labels)) * 2
     model.save_pretrained(path)
     fast.save_pretrained(path)
     return str(path)
@@ -88,7 +88,7 @@ def test_lines_come_in_order_and_long_ones_are_read_in_windows(model):
 
 def test_scores_are_the_mean_of_the_tokens_and_entities_of_low_ones_are_left(folder, model):
     ((_, spans),) = list(model.tag(["Tom Smith likes Paris"]))
-    # The right label has a logit of 5 times a normalised embedding, the others what is left of it: all tokens alike.
+    # The right label has a logit of twice a normalised embedding, the others what is left of it: all tokens alike.
     assert [span.score for span in spans] == pytest.approx([spans[0].score] * 2)
     assert 0.9 < spans[0].score < 1.0
     sure = TransformersModel(TransformersTagger(kind="transformers", model=folder, minimum_score=1.0), threads=1)
