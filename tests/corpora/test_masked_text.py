@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from marked_text import format_masked
@@ -9,19 +8,6 @@ NEAR_MARKERS = st.text(alphabet="[]\\MASKPERONa ", max_size=30) | st.lists(
     st.sampled_from(["[MASK]", "[", "]", "\\", "MASK", ":es]", "[PERSON:de]", "[\\MASK]", "x"]), max_size=8
 ).map("".join)
 MARKERS = st.builds(Marker, st.sampled_from(CLASSES), st.sampled_from([None, "es", "gsw"]))
-
-
-@pytest.mark.parametrize(
-    ("text", "escaped"),
-    [
-        ("[MASK]", "[\\MASK]"),
-        ("[\\MASK]", "[\\\\MASK]"),
-        ("[[MASK:es]]", "[[\\MASK:es]]"),
-        ("[mask] [X] [MASK:]", "[mask] [X] [MASK:]"),
-    ],
-)
-def test_escape(text, escaped):
-    assert escape(text) == escaped
 
 
 @given(NEAR_MARKERS)
