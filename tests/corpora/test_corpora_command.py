@@ -3,7 +3,8 @@ import json
 import pytest
 
 from tasks.cli import main
-from tasks.corpora.sources.package_text import ChitchatCorpus, EncyclopediaCorpus
+from tasks.corpora.sources.package_text import ChitchatCorpus, EncyclopediaCorpus, package_file
+from tasks.errors import CorpusError
 
 
 def test_a_file_of_ones_own_and_an_earlier_corpus_stays_when_the_source_is_bad(tmp_path, capsys):
@@ -42,3 +43,10 @@ def test_text_of_installed_packages_is_what_was_pinned(settings, documents, text
     found = list(settings.open().documents())
     assert len(found) == documents
     assert sum(len(document.texts) for document in found) in texts
+
+
+def test_a_package_that_is_not_installed_is_named():
+    with pytest.raises(CorpusError, match=r"'no_such_package'.*'make install'"):
+        package_file("no_such_package", "x.json")
+    with pytest.raises(CorpusError, match=r"holds no 'x\.json'"):
+        package_file("json", "x.json")

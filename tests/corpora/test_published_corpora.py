@@ -261,10 +261,13 @@ TOKENS = {f"wiki.{part}.tokens": "secret text without a title .\n" for part in P
     ("kind", "files", "settings", "message"),
     [
         ("fisher", None, {}, "does not exist; put the folders of LDC2004T19 and LDC2005T19 there"),
+        ("fisher", {"a/fe_03_00001.txt": LDC, "b/fe_03_00001.txt": LDC}, {}, r"holds 'fe_03_00001\.txt' twice"),
         ("fisher", {"fe_03_00001.txt": f"{LDC}L: secret text\n"}, {}, "line 16 is no utterance"),
         ("wikitext", {"wiki.train.tokens": "x"}, {}, r"lacks wiki\.valid\.tokens"),
         ("wikitext", TOKENS, {}, "precedes the first '= Title =' line"),
+        ("wikitext", {f"a/{name}": "" for name in TOKENS} | TOKENS, {}, "holds two files 'wiki"),
         ("wsj", {"a.txt": ""}, {}, "holds no np_data or vp_data folder"),
+        ("wsj", {"np_data/a.z": TAGGED, "vp_data/a.z": TAGGED}, {}, "holds np_data and vp_data"),
         ("wsj", {"a.dot": f"{DOT}secret text without an id\n"}, {"text": "transcripts"}, "line 3 is no utterance"),
         ("pushshift", {"RS_2019-01.zst": ""}, {}, r"holds no dump of comments such as RC_2019-01\.zst"),
         ("pushshift", {"RC_2019-01": '{"body": "fine"}\n{"title": "secret"}\n'}, {}, "line 2 has no field 'body'"),

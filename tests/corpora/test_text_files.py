@@ -37,6 +37,8 @@ def test_labels_and_documents_of_records(tmp_path, name, content):
         ("a.jsonl", '{"text": "a"}\n{"text"\n', {}, "line 2 is not JSON .column 8."),
         ("a.jsonl", '{"text": "secret"}\n', {"document_field": "id"}, "line 1 has no field 'id'"),
         ("a.txt", "secret\n", {"document_field": "id"}, "plain text and has no field 'id'"),
+        ("a.txt", "secret\n", {"label_field": "mood"}, "plain text and has no field 'mood'"),
+        ("a.txt", "secret\n", {"parts": "given"}, r"train\.\* or valid\.\* or test\.\*"),
         ("a.csv", "text,mood\na,b\nsecret\n", {"label_field": "mood"}, "line 3 has no field 'mood'"),
         ("a.tsv", "tweet\tmood\na\tb\n", {}, "line 2 has no text field 'text'"),
         ("a.parquet", {"text": ["secret", None]}, {}, "row 2: column 'text' holds no text"),
@@ -57,6 +59,10 @@ def test_files_are_parts_by_their_names_and_must_all_be_there_where_parts_are_gi
     def found(**options):
         return {document.texts[0]: document.part for document in documents(tmp_path, **options)}
 
+    with pytest.raises(CorpusError, match="holds no file that ends in"):
+        found()
+    with pytest.raises(CorpusError, match="does not exist"):
+        documents(tmp_path / "nothing")
     for name in ("train.txt", "test.txt", "notes.bin", ".hidden.txt"):
         (tmp_path / name).write_text(name)
     assert found() == {"train.txt": "train", "test.txt": "test"}

@@ -85,6 +85,8 @@ def test_every_field_but_the_text_is_named(tmp_path):
         ("a.csv", 'id,text\n1,"open\n', {}, "has no other half"),
         ("a.csv", "id,text\n1,x\n", {"text_field": "note"}, "no column 'note'"),
         ("a.json", '[{"text": "x"}]', {"document_field": "id"}, "Write it as JSON lines"),
+        ("a.jsonl", '{"body": "x"}\n', {}, "no text field 'text'"),
+        ("a.jsonl", '{"text": "x"}\n{"text"\n', {}, "line 2"),
     ],
 )
 def test_files_that_cannot_be_written_back_are_refused(tmp_path, name, content, options, says):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.corpora.plain_text import plain, stands_for_letters
+from tasks.corpora.plain_text import plain, plain_view, stands_for_letters
 from tasks.corpora.words import count_words, fold, folded_words, word_spans, words_of
 from tasks.language_model.normalisation import normalise
 
@@ -60,6 +60,9 @@ def test_spans_are_ordered_disjoint_and_hold_a_letter_or_digit(text):
         position = end
     assert count_words(text) == len(word_spans(text))
     assert folded_words(text) == [fold(text[start:end]) for start, end in word_spans(text)]
+    view, places = plain_view(text)
+    assert len(plain(text)) == len(text)
+    assert len(view) == len(text if places is None else places)
 
 
 @given(st.text(max_size=40))
