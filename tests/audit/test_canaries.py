@@ -40,13 +40,6 @@ def test_what_is_planted_stands_so_often_and_references_never(ranks):
     assert all(canary.text[:place].endswith(" ") for canary in found.planted for place in canary.drawn)
 
 
-def test_a_family_without_words_is_left_out_and_common_words_are_those_of_any_language():
-    ranks = {f"слово{letter}": rank for rank, letter in enumerate(map(chr, range(0x430, 0x44F)), 300)}
-    found = drawn(ranks, canaries=2)
-    assert {canary.family for canary in found.planted} == {"kept"}
-    assert "слово" in found.planted[0].text
-
-
 def test_the_twin_has_the_text_without_some_lines_and_what_was_planted(ranks):
     repeated = [canary.text for canary in drawn(ranks).planted for _ in range(canary.repetitions)]
     text = [f"line {number} filled {copy}" for copy in range(2) for number in range(400)]

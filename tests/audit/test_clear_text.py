@@ -14,6 +14,7 @@ from tasks.records.cell import Cell
 from tasks.review.reader import accuracies
 from tasks.settings.resources import ResourceSettings
 
+DISTILLED = Distilled(kind="distilled")
 RESOURCES = ResourceSettings(threads=1, parallel_stages=1)
 
 
@@ -39,9 +40,12 @@ def test_words_that_another_text_has_not():
 def test_a_text_of_another_program_is_judged_as_a_fill_is(tmp_path):
     text = MaskedText.write(tmp_path, ["anna saw {bob} at noon", "anna slept", "they met {carla}"])
     fill = text.other("fill.txt", ["anna saw hans at noon", "anna slept", "they met ida"])
-    theirs = missing_words(["anna saw bob at noon", "anna slept", "they met carla"], fill.read_text().splitlines())
+    theirs = missing_words(text.raw.read_text().splitlines(), fill.read_text().splitlines())
     assert list(masked_words(text.sidecar)) == list(theirs)
     assert verbatim_lines(text.raw, fill).value == pytest.approx(1 / 3)
+    with pytest.raises(CorpusError, match="not equally many lines") as refused:
+        verbatim_lines(text.raw, text.other("short.txt", ["gina saw hans at dusk"]))
+    assert not any(word in str(refused.value) for word in ("anna", "gina"))
 
 
 def figures(text, fill, filling=None, masked=None, **cell):
@@ -67,28 +71,13 @@ def test_a_text_without_a_sidecar_is_read_by_the_reference_reader(tmp_path):
 def test_lines_that_were_rewritten_are_no_fill_of_the_masked_ones(tmp_path):
     """Whatever the sidecar says, a private word that such a line has is not hidden; nobody has the masked text."""
     text = MaskedText.write(tmp_path / "masked" / "list", ["{anna} saw {bob} at noon", "{carla} slept"])
+    cell = {"technique": "list", "method": "distilled", "masked": str(tmp_path / "masked")}
     told, nothing = (
-        figures(
-            text,
-            text.other("rewritten.txt", [f"At {said} was there", "somebody slept"]),
-            Distilled(kind="distilled"),
-            str(tmp_path / "masked"),
-            technique="list",
-            method="distilled",
-        )
+        figures(text, text.other("fill.txt", [f"At {said} was there", "somebody slept"]), DISTILLED, **cell)
         for said in ("noon Anna", "dusk Eve")
     )
     assert told["unmasked_direct"].value > nothing["unmasked_direct"].value
     assert "reidentified_1" not in told
-
-
-def test_texts_of_other_lengths_are_refused_without_a_word_of_them(tmp_path):
-    text = MaskedText.write(tmp_path, ["{anna} saw {bob}", "they met"])
-    short = text.other("short.txt", ["gina saw hans at dusk"])
-    with pytest.raises(CorpusError) as refused:
-        verbatim_lines(text.raw, short)
-    assert "not equally many lines" in str(refused.value)
-    assert not any(word in str(refused.value) for word in ("anna", "gina"))
 
 
 def test_the_interval_is_over_documents():

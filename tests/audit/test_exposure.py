@@ -22,6 +22,8 @@ def test_exposure_has_the_ends_of_its_scale_and_no_bits_for_equal_scores():
     assert extrapolated_exposures(np.zeros(1), np.zeros(4095), 52).tolist() == [equal]
     (shared,) = exposures(np.array([7.0]), np.array([9.0, 7.0, 1.0]))  # rank 2 or 3 of 4, by lot
     assert shared == pytest.approx(2 - (1 + math.log2(3)) / 2)
+    with pytest.raises(ModelError, match="1 of 2 scores of canaries are not finite"):
+        exposures(np.array([np.nan, 1.0]), np.zeros(9))
 
 
 def test_canaries_of_a_model_that_learned_nothing_have_1_44_bits_on_average():
@@ -66,8 +68,3 @@ def test_the_interval_of_a_mean_holds_the_truth_as_often_as_it_says(learned):
     ]
     held = np.mean([figure.interval[0] <= truth <= figure.interval[1] for figure in figures])
     assert 0.91 < held < 0.98
-
-
-def test_a_score_that_is_not_a_number_is_no_high_rank():
-    with pytest.raises(ModelError, match="1 of 2 scores of canaries are not finite"):
-        exposures(np.array([np.nan, 1.0]), np.zeros(9))

@@ -52,24 +52,21 @@ def test_a_run_counts_that_one_line_alone_has(tmp_path):
     assert found["extracted_masked"].value == pytest.approx(1 / 5)
 
 
-def test_nothing_written_is_nothing_known_and_nothing_found_has_an_upper_end():
-    assert attacked(["too short to count"])["extracted"].value is None
-    nothing = attacked(["a b c d e"] * 99)["extracted"]
-    assert (nothing.value, nothing.blind) == (0.0, 0.0)
-    assert nothing.interval == (0.0, pytest.approx(0.0374, abs=1e-3))
-
-
 def test_canaries_are_found_word_for_word():
+    planted = [(name, 16 if name != "Carla" else 4) for name in ("Anna", "Bob", "Carla")]
     canaries = Canaries(
-        [
-            Canary("Anna lives here", (0,), "masked", 0, 16),
-            Canary("Bob lives here", (0,), "masked", 0, 16),
-            Canary("Carla lives here", (0,), "masked", 0, 4),
-        ],
-        {("masked", 0): ["dora lives here", "emil lives here", "fritz lives here", "gina lives here"]},
+        [Canary(f"{name} lives here", (0,), "masked", 0, times) for name, times in planted],
+        {("masked", 0): [f"{name} lives here" for name in ("dora", "emil", "fritz", "gina")]},
         {("masked", 0): 3.0},
     )
     found = attacked(["anna lives here", "carla lives here", "emil lives here"], canaries=canaries)
     names = found["extracted_planted"]
     assert (names.value, names.blind, names.places) == (0.5, 0.25, 2)
     assert found["extracted_planted_unmasked"].value is None
+
+
+def test_nothing_written_is_nothing_known_and_nothing_found_has_an_upper_end():
+    assert attacked(["too short to count"])["extracted"].value is None
+    nothing = attacked(["a b c d e"] * 99)["extracted"]
+    assert (nothing.value, nothing.blind) == (0.0, 0.0)
+    assert nothing.interval == (0.0, pytest.approx(0.0374, abs=1e-3))

@@ -16,7 +16,8 @@ def units(*lines):
     return lines, [str(number) for number in range(len(lines))]
 
 
-def test_a_unit_has_the_rarity_of_its_rarest_own_word_that_the_text_has():
+def test_scores_by_hand():
+    """Of words by the rarest one that only this unit and the text have, of runs within lines; a document is a unit."""
     members = units("anna met zyxqu", "anna met bob", "they said so")
     held_out = units("bob said zork", "quixotry")
     ((own, other),) = unit_scores(members, held_out, ["Zyxqu and SO on", "zork"], [(1,)])
@@ -24,9 +25,6 @@ def test_a_unit_has_the_rarity_of_its_rarest_own_word_that_the_text_has():
     assert (own[0], other[0]) == (pytest.approx(8, abs=2), pytest.approx(8, abs=2))
     assert 0 < own[2] < 2
     assert own[1] == other[1] == 0
-
-
-def test_runs_are_counted_within_lines_and_whole_documents_are_units():
     conversation = ["one fine day came", "two birds sang"], ["a", "a"]
     held_out = ["one fine day came", "two dogs sang loud"], ["b", "c"]
     for text, disclosed in ((["one fine day came two birds sang"], (1, 0)), (["two birds", "sang loud"], (0, 0))):

@@ -10,9 +10,8 @@ from marked_text import MaskedText
 from scripted_model import ScriptedModel
 
 from tasks.audit.attacked import AttackedText, AttackSettings, AuditFiles
-from tasks.audit.background import Passages, read_passages
 from tasks.audit.ladder import ADDED, better_ranks, ladder
-from tasks.audit.rungs import PUBLIC, RUNGS, figure_of, rung_of
+from tasks.audit.rungs import RUNGS
 from tasks.cli import main
 from tasks.corpora.text_lines import write_lines
 from tasks.errors import ParameterError
@@ -106,21 +105,15 @@ def test_a_name_is_found_that_only_a_background_document_has(tmp_path, monkeypat
     write_lines(tmp_path / "known/letter.txt", ["Zebulon is the baker", *["nothing of it"] * 9, "nothing at all"])
     _, rungs = attacked_text(tmp_path, monkeypatch, lines=["the baker met {Zebulon} in town"])
     found = rungs("author", "background", background=str(tmp_path / "known"))
-    assert found["reidentified_author_10"].value == 0
-    assert found["reidentified_background_10"].value == 1
+    assert (found["reidentified_author_10"].value, found["reidentified_background_10"].value) == (0, 1)
     assert not any("ebulon" in figure.attacker for figure in found.values())
-    passages = Passages(read_passages(str(tmp_path / "known")))
-    assert "zebulon" in passages.words_for("Who is the baker?", 1)
-    assert passages.words_for("unheard", 1) == {}
 
 
-def test_the_registry_and_what_a_rung_lacks(tmp_path, monkeypatch):
+def test_what_a_rung_lacks_is_named(tmp_path, monkeypatch):
     assert [add.__name__ for add in ADDED] == list(RUNGS)
-    assert [rung_of(figure_of(rung)) for rung in (PUBLIC, *RUNGS)] == [PUBLIC, *RUNGS]
     _, rungs = attacked_text(tmp_path, monkeypatch)
     with pytest.raises(ParameterError, match="rung 'raw' needs the model"):
         rungs("raw")
-    assert rungs() == {}
     with pytest.raises(ValueError, match=r"'raw_text' is no rung.*released, author, background, raw"):
         AttackSettings(ladder=["raw_text"])
     with pytest.raises(ValueError, match=r"needs documents; give their folder as audit\.background"):

@@ -35,6 +35,9 @@ def test_words_off_the_list_are_substitutes(tmp_path):
     assert (told.value, told.blind, told.places) == (1.0, 0.5, 200)
     # Without the list the rare words are suspicious, and here these are those that were kept.
     assert detected_substitutes(fills, AllowedWords(), counts).value == 0.0
+    _, fills = drawn_text(tmp_path, lambda draw, line, name: draw.choice(WORDS))
+    low, high = detected_substitutes(fills, AllowedWords(), {word: n for n, word in enumerate(WORDS)}).interval
+    assert high - 0.15 < low < 0.5 < high, "substitutes like the other words are not told"
 
 
 def test_two_fills_of_a_text_tell_all_substitutes(tmp_path):
@@ -59,14 +62,6 @@ def test_what_differs_between_two_fills_was_masked(tmp_path):
     assert found_by_second_fill([(sentences[1], "whatever else", "ida left")], "has none").value is None
 
 
-def test_substitutes_like_the_other_words_are_not_told(tmp_path):
-    _, fills = drawn_text(tmp_path, lambda draw, line, name: draw.choice(WORDS))
-    told = detected_substitutes(fills, AllowedWords(), {word: index for index, word in enumerate(WORDS)})
-    low, high = told.interval
-    assert low < 0.5 < high
-    assert high - low < 0.15
-
-
 def test_consistent_surrogates_link_what_independent_draws_do_not(tmp_path):
     consistent, fills = drawn_text(tmp_path / "one", lambda draw, line, name: f"{name[::-1]}{line // 10}")
     documents = consistent.other("documents.txt", [str(line // 10) for line in range(200)])
@@ -86,11 +81,8 @@ def test_consistent_surrogates_link_what_independent_draws_do_not(tmp_path):
 
 def test_lines_that_are_no_fill_are_left_out(tmp_path):
     text = MaskedText.write(tmp_path, ["{anna} saw {anna}", "{anna} met {anna}", "they slept"])
-    fill = text.other(
-        "fill.txt", ["gina saw gina", "whatever else", "they slept", "ida saw hans", "ida met ida", "they slept"]
-    )
-    fills = list(filled_lines(text.masked, fill, 2))
-    assert [copies for _, copies in fills][1] == ("whatever else", "ida met ida")
-    assert (linked_mentions(fills, text.sidecar).value, linked_mentions(fills, text.sidecar).places) == (1.0, 1)
+    lines = ["gina saw gina", "whatever else", "they slept", "ida saw hans", "ida met ida", "they slept"]
+    fills = list(filled_lines(text.masked, text.other("fill.txt", lines), 2))
+    linked = linked_mentions(fills, text.sidecar)
+    assert (linked.value, linked.places) == (1.0, 1)
     assert detected_substitutes(fills, AllowedWords(["saw", "met"]), {}).places == 2
-    assert linked_mentions(fills[2:], text.other("empty.jsonl", ['{"line": 1, "spans": []}'])).value is None

@@ -77,17 +77,14 @@ def test_a_tagger_that_remembers_is_caught_and_one_that_does_not_is_as_good_as_c
     assert (half.value, half.interval[0] > 0.5) == (pytest.approx(0.75), True)
 
 
-def test_names_are_those_of_one_side_alone(tmp_path):
-    both = AttackedTagger(Sure(), Sure(), (tmp_path, tmp_path), [*MEMBERS, line("Otto")], [*OTHERS, line("OTTO")])
-    assert both.names == (sorted(SEEN), sorted(UNSEEN))
-
-
-def test_names_are_read_in_strings_that_only_the_tagger_has(tmp_path):
+def test_names_are_those_of_one_side_alone_read_in_strings_that_only_the_tagger_has(tmp_path):
     own, base = tmp_path / "own", tmp_path / "base"
     for folder, content in ((own, f"w={SEEN[0].lower()}\0 {SEEN[1]}:{UNSEEN[0]} x"), (base, f"{SEEN[1]}:{UNSEEN[0]}")):
         folder.mkdir()
         (folder / "weights").write_bytes(b"\xff\x07\0\0\0" + content.encode())
-    found = names_in_files(AttackedTagger(Sure(), Sure(), (own, base), MEMBERS, OTHERS))["names_read"]
+    both = AttackedTagger(Sure(), Sure(), (own, base), [*MEMBERS, line("Otto")], [*OTHERS, line("OTTO")])
+    assert both.names == (sorted(SEEN), sorted(UNSEEN))
+    found = names_in_files(both)["names_read"]
     assert (found.value, found.blind, found.places) == (0.01, 0.0, 100)
 
 
@@ -113,26 +110,17 @@ def test_a_trained_folder_records_that_no_attack_was_made_and_the_copy_has_the_r
     assert record == {"learned_from_labelled_lines": 200, "attacks": None}
     shared = tmp_path / "shared"
     assert attack(trained, "--output", str(shared)) == 1
-    said = capsys.readouterr().err
-    assert "No copy to share is written: membership_tpr_1 is at most" in said
+    assert "No copy to share is written: membership_tpr_1 is at most" in capsys.readouterr().err
     assert not shared.exists()
     assert attack(trained, "--output", str(shared), "--set", "at_most={names_read: 1}") == 0
     printed = capsys.readouterr()
     copied = json.loads((shared / "audit.json").read_text())
     assert copied["learned_from_labelled_lines"] == 200
-    assert copied["attacks"]["names_read"] > 0.5
-    assert copied["attacks"]["names_read_blind"] == 0
+    assert copied["attacks"]["names_read"] > 0.5 > copied["attacks"]["names_read_blind"] == 0
     assert copied["attacks"]["non_members"] == 200
     assert "1 lines of test.jsonl are in train.jsonl too" in printed.err
     everything = (printed.out + printed.err + (shared / "audit.json").read_text()).lower()
     assert not [name for name in (*SEEN, *UNSEEN) if name.lower() in everything]
-    # An earlier copy is replaced; another folder is not, and nothing in it is lost.
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes/mine.txt").write_text("mine")
-    for output, status in ((shared, 0), (tmp_path / "notes", 1)):
-        assert attack(trained, "--output", str(output), "--set", "at_most={}") == status
-    assert (tmp_path / "notes/mine.txt").read_text() == "mine"
-    assert "is no copy of a tagger" in capsys.readouterr().err
     # The copy masks as the tagger does.
     (tmp_path / "text.txt").write_text("my name is Ottokar and so on\n")
     for folder in (shared, trained / "crf"):
@@ -140,6 +128,16 @@ def test_a_trained_folder_records_that_no_attack_was_made_and_the_copy_has_the_r
         assert main([*command, str(tmp_path / "text.txt"), "--output", "-"]) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first == second
+
+
+def test_an_earlier_copy_is_replaced_and_another_folder_is_not(trained, tmp_path, capsys):
+    for name in ("shared", "notes"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "notes/mine.txt").write_text("mine")
+    for output, status in (("shared", 0), ("shared", 0), ("notes", 1)):
+        assert attack(trained, "--output", str(tmp_path / output), "--set", "at_most={}") == status
+    assert (tmp_path / "notes/mine.txt").read_text() == "mine"
+    assert "is no copy of a tagger" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

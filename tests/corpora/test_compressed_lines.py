@@ -48,25 +48,14 @@ def test_every_compression_gives_the_same_lines(tmp_path):
 
 
 DAMAGED = {name: COMPRESSIONS[name](TEXT)[:-6] for name in ("gzip", "bzip2", "xz", "zstandard")}
-DAMAGED |= {
-    # It has no end mark: only a cut inside its head is noticed.
-    "compress": COMPRESSIONS["compress"](TEXT)[:2],
-    "other bytes": zstandard.compress(TEXT)[:8] + b"\xff" * 40,
-}
+# It has no end mark: only a cut inside its head is noticed.
+DAMAGED["compress"] = COMPRESSIONS["compress"](TEXT)[:2]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        *((content, r"is damaged or cut off after line \d .*; fetch it again") for content in DAMAGED.values()),
-        (gzip.compress(b"good\nsecret \xff\n"), "line 2: byte 8"),
-    ],
-    ids=[*DAMAGED, "not UTF-8"],
-)
-def test_a_file_that_is_damaged_or_no_text_is_an_error(tmp_path, content, message):
-    with pytest.raises(CorpusError, match=message) as caught:
-        lines_of(tmp_path / "file", content)
-    assert "secret" not in str(caught.value)
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_file_that_is_damaged_is_an_error(tmp_path, name):
+    with pytest.raises(CorpusError, match=r"is damaged or cut off after line \d .*; fetch it again"):
+        lines_of(tmp_path / "file", DAMAGED[name])
 
 
 @pytest.mark.parametrize("name", ["gzip", "bzip2", "xz", "zstandard", "zstandard with a long window"])

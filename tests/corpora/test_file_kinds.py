@@ -3,7 +3,6 @@
 Expected documents, texts and counts are written by hand.
 """
 
-import codecs
 import gzip
 import io
 import json
@@ -22,8 +21,6 @@ from tasks.cli import main
 from tasks.corpora.forms import form_of
 from tasks.corpora.own_text import OwnTextOptions
 from tasks.corpora.sources.detection import detected, texts_of
-from tasks.corpora.sources.text_files import FilesCorpus
-from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
 
 
@@ -147,26 +144,19 @@ IOS = (
     "[28.03.26, 14:40:00] Bo: Hello\r\n"
 )
 SLACK = [
-    {
-        "type": "message",
-        "user": "U1",
-        "ts": "1.0",
-        "thread_ts": "1.0",
-        "text": "Ask <@U2> &amp; see <https://x.org|it>",
-    },
-    {"type": "message", "user": "U2", "ts": "2.0", "text": "Alone"},
-    {"type": "message", "user": "U2", "ts": "3.0", "thread_ts": "1.0", "text": "I will"},
-    {"type": "message", "subtype": "channel_join", "user": "U3", "ts": "4.0", "text": "<@U3> has joined"},
-    {"type": "message", "user": "U1", "ts": "5.0", "text": "", "files": [{}]},
+    {"type": "message", "user": "U1", "ts": "1", "thread_ts": "1", "text": "Ask <@U2> &amp; see <https://x.org|it>"},
+    {"type": "message", "user": "U2", "ts": "2", "text": "Alone"},
+    {"type": "message", "user": "U2", "ts": "3", "thread_ts": "1", "text": "I will"},
+    {"type": "message", "subtype": "channel_join", "user": "U3", "ts": "4", "text": "<@U3> has joined"},
+    {"type": "message", "user": "U1", "ts": "5", "text": "", "files": [{}]},
 ]
-DISCORD_MESSAGES = [
+DISCORD = {"guild": {"name": "g"}, "channel": {"name": "c"}, "messages": [
     {"type": "Default", "content": "Good day", "author": {"id": "1", "name": "Mirela"}},
     {"type": "GuildMemberJoin", "content": "Joined.", "author": {"id": "2"}},
     {"type": "Reply", "content": "Hello", "author": {"id": "2"}},
     {"type": "Default", "content": "", "attachments": [{}], "author": {"id": "1"}},
     {"type": "Default", "content": "Bye", "author": {"id": "1"}},
-]
-DISCORD = {"guild": {"name": "g"}, "channel": {"name": "c"}, "messages": DISCORD_MESSAGES}
+]}  # fmt: skip
 TELEGRAM_MESSAGES = [
     {"type": "service", "action": "phone_call", "text": ""},
     {"type": "message", "from": "Mirela", "from_id": "u1", "text": ["Write to ", {"type": "email", "text": "a@x.org"}]},
@@ -208,20 +198,15 @@ KINDS = [
     ("a.Ndjson", f'{{"id": {"[" * 400}1{"]" * 400}, "sentence": "One."}}\n\n', [["One."]], {}),
     ("a.csv", "id|body\n1|One.\n2|Two.\n", ONE_TWO, {}),
     ("a", 'Id;Message\n1;"One\nmore"\n2;=2+3\n', [["One\nmore"], ["=2+3"]], {}),
-    ("a.txt", "text,who\nOne.,x\nTwo.,y\n", ONE_TWO, {}),
     ("a.json", json.dumps(TICKETS), ONE_TWO, {}),
-    ("a.json", json.dumps(["One.", "Two."]), ONE_TWO, {}),
     ("a.json", json.dumps(STUDIO, indent=1), [["One."]], {}),
     ("a.json", JSONL, ONE_TWO, {}),
-    ("a.jsonl", json.dumps([{"text": "One."}, {"text": "Two."}]), ONE_TWO, {}),
-    ("a.txt", JSONL, ONE_TWO, {}),
     ("a.jsonl", f"{json.dumps(CHAT)}\n" * 2, [TURNS] * 2, {"system": 2, "no_text": 2, "media": 2}),
     ("a.jsonl", '{"conversations": [{"from": "human", "value": "One."}, {"from": "gpt", "value": "Two."}]}\n',
         [["One.", "Two."]], {}),
     ("a.xlsx", workbook([["Id", "Body"], [1, "One."], [None, None], [2, 7], [3, "=1+1"]], [["x"], ["hidden"]]),
         [["One."], ["7"], [""]], {"sheets_without_the_text": 1}),
     ("a.csv", workbook([["text"], ["One."]]), [["One."]], {}),
-    ("a.arrow", arrow(text=["One.", "Two."], n=[1, 2]), ONE_TWO, {}),
     ("a.arrow", arrow(messages=[[{"content": "One."}, {"content": "Two."}]]), [["One.", "Two."]], {}),
     ("a.parquet", parquet(messages=[[{"role": "system", "content": "x"}, {"role": "user", "content": "One."}]]),
         [["One."]], {"system": 1}),
@@ -233,18 +218,15 @@ KINDS = [
     ("s/general/2026-03-01.json", json.dumps(SLACK), [["Ask @U2 & see it", "I will"], ["Alone"]],
         {"system": 1, "media": 1}),
     ("a.json", json.dumps(DISCORD), [["Good day", "Bye"], ["Hello"]], {"system": 1, "media": 1}),
-    ("result.json", json.dumps(TELEGRAM), [["Write to a@x.org"], ["Hello"]], {"system": 1, "media": 1}),
     ("result.json", json.dumps({"chats": {"list": [TELEGRAM]}}), [["Write to a@x.org"], ["Hello"]],
         {"system": 1, "media": 1}),
     ("a.md", MARKDOWN, [["Visit of Mirela", "She came at noon and left.", "Then Bo came.", "one", "two", *"abcd"]],
         {"markup": 2, "code": 1}),
-    ("a.html", HTML, [["Mirela came.", "She left.", "Bo stayed."]], {}),
     ("a", HTML, [["Mirela came.", "She left.", "Bo stayed."]], {}),
     ("a.docx", word(), [["Visit", "Mirela came at noon.", "She left at two.", "Ward", "Seven", "Call Bo."]], {}),
     ("a.pdf", pdf(["Mirela came at", "noon. She was exam-", "ined."], []),
         [["Mirela came at noon.", "She was examined."]], {"pages": 1}),
     ("Inbox", MBOX, [["Shall we meet?", "Yes, at ten.", "See you.", "Mirela"], ["Another matter."]], {"quoted": 12}),
-    ("a", mail(1, "One.\n\n> hidden"), [["One."]], {"quoted": 1}),
     ("a.zip", packed({"b/x.eml": mail(1, "One."), "c.csv": "text\nTwo.\n", "d.zip": packed({}), ".e.txt": "x"}),
         ONE_TWO, {}),
     ("a.tar", packed({"b.txt": b"One.\nTwo.\n"}, "w"), ONE_TWO, {}),
@@ -270,6 +252,49 @@ def test_a_file_is_read_by_its_content(tmp_path, name, content, expected, left_o
     assert source.files == [str(path)]
 
 
+def test_a_field_is_named_in_any_depth_with_its_nearest_spelling(tmp_path):
+    rows = [{"case": {"id": n // 2}, "log": {"entry": [{"said": f"{n}a"}, {"said": f"{n}b"}]}} for n in range(4)]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    source = detected(tmp_path / "a.json", "log.entry.said", "case.id").open()
+    assert [one.texts for one in source.documents()] == [["0a", "0b", "1a", "1b"], ["2a", "2b", "3a", "3b"]]
+    with pytest.raises(CorpusError, match=r"--text-field: .* has no field 'log.said' \(did you mean 'log.entry.said'"):
+        detected(tmp_path / "a.json", "log.said")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "named"),
+    [("utf-8-sig", False), ("utf-16", False), ("cp1252", False), ("cp1251", False), ("utf-16-le", True)],
+)
+def test_an_encoding_is_known_guessed_or_named(tmp_path, encoding, named):
+    text = "Привет, меня зовут Мирела." if encoding == "cp1251" else "Café Müller: “Straße” à gauche, señor."
+    (tmp_path / "a.csv").write_text("id,text\n" + f'1,"{text}"\n' * 3, encoding=encoding)
+    documents = list(detected(tmp_path / "a.csv", encoding=encoding if named else None).open().documents())
+    assert [one for document in documents for one in document.texts] == [text] * 3
+    expected = [f"files are read as {encoding.upper()}, guessed from their bytes (--encoding sets another)"]
+    assert [what for document in documents for what in document.guessed] == expected * encoding.startswith("cp")
+
+
+def test_a_query_is_read_and_changes_nothing(tmp_path):
+    path = tmp_path / "a.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE mail (id INTEGER, body TEXT)")
+        database.executemany("INSERT INTO mail VALUES (?, ?)", [(1, "One."), (2, "Two.")])
+    with OwnTextOptions(query="SELECT body AS text FROM mail ORDER BY id").reader_of(f"sqlite:///{path}") as reader:
+        assert list(texts_of(reader.open())) == ["One.", "Two."]
+    for url, query, message in [
+        (f"sqlite:///{path}", "DELETE FROM mail", "refuses URL or query"),
+        (f"sqlite:///{path}", "SELECT secret FROM mail", r"refuses URL or query \(OperationalError\)"),
+        (f"sqlite:///{path}", None, "a database needs --query"),
+        ("nosql://user:secret@host/x", "SELECT 1", "of no known database"),
+        (str(path), None, "a database of SQLite .*: give it as sqlite:///FILE"),
+    ]:
+        with pytest.raises(CorpusError, match=message) as caught, OwnTextOptions(query=query).reader_of(url):
+            pass
+        assert "secret" not in str(caught.value)
+    with sqlite3.connect(path) as database:
+        assert database.execute("SELECT COUNT(*) FROM mail").fetchone() == (2,)
+
+
 def test_folders_of_other_programs_are_read_as_wholes(tmp_path):
     for name, content in {
         "s/users.json": json.dumps([{"id": "U1", "profile": {"text": "hidden"}}]).encode(),
@@ -286,151 +311,46 @@ def test_folders_of_other_programs_are_read_as_wholes(tmp_path):
     assert found == {"train": ["train"], "valid": ["validation"], "test": ["test"]}
 
 
-def test_an_empty_text_is_counted_when_texts_are_split(tmp_path):
-    (tmp_path / "a.csv").write_text('id,body\n1,"He came home late. She had left."\n2,\n3," \n"\n')
-    settings = detected(tmp_path / "a.csv").model_copy(update={"split": True})
-    texts = [text for document in settings.open().documents() for text in document.texts]
-    assert texts == ["He came home late.", "She had left.", "", ""]
-
-
-def test_few_documents_are_divided_and_a_field_is_named_in_any_depth(tmp_path):
-    (tmp_path / "a.vtt").write_text(VTT)
-    assert detected(tmp_path / "a.vtt").documents == "lines"
-    cue = "00:0{0}.000 --> 00:0{0}.900\n<v Speaker {0}>Sentence {0} is here.</v>\n\n"
-    (tmp_path / "a.vtt").write_text("WEBVTT\n\n" + "".join(cue.format(number) for number in range(10)))
-    assert detected(tmp_path / "a.vtt").documents == "auto"
-    rows = [{"case": {"id": n // 2}, "log": {"entry": [{"said": f"{n}a"}, {"said": f"{n}b"}]}} for n in range(4)]
-    (tmp_path / "a.json").write_text(json.dumps(rows))
-    source = detected(tmp_path / "a.json", "log.entry.said", "case.id").open()
-    assert [one.texts for one in source.documents()] == [["0a", "0b", "1a", "1b"], ["2a", "2b", "3a", "3b"]]
-
-
-def test_a_query_is_read_and_changes_nothing(tmp_path):
-    path = tmp_path / "a.db"
-    with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE mail (id INTEGER, body TEXT, day DATE)")
-        database.executemany("INSERT INTO mail VALUES (?, ?, '2026-03-01')", [(1, "One."), (2, "Two.")])
-    query = "SELECT body AS text, day FROM mail WHERE id > 0 ORDER BY id"
-    with OwnTextOptions(query=query).reader_of(f"sqlite:///{path}") as reader:
-        assert list(texts_of(reader.open())) == ["One.", "Two."]
-    for url, query, message in [
-        (f"sqlite:///{path}", "DELETE FROM mail", "refuses URL or query"),
-        (f"sqlite:///{path}", "SELECT secret FROM mail", r"refuses URL or query \(OperationalError\)"),
-        (f"sqlite:///{path}", None, "a database needs --query"),
-        (f"sqlite:///{path}x", "SELECT 1", "does not exist"),
-        ("nosql://user:secret@host/x", "SELECT 1", "of no known database"),
-        (str(path), "SELECT 1", "--query is for a database"),
-        (str(path), None, "a database of SQLite .*: give it as sqlite:///FILE"),
-    ]:
-        with pytest.raises(CorpusError, match=message) as caught, OwnTextOptions(query=query).reader_of(url):
-            pass
-        assert "secret" not in str(caught.value)
-    with sqlite3.connect(path) as database:
-        assert database.execute("SELECT COUNT(*) FROM mail").fetchone() == (2,)
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252", "cp1251", "utf-16-le"])
-@pytest.mark.parametrize("named", [False, True])
-def test_an_encoding_is_known_said_or_named(tmp_path, encoding, named):
-    text = "Привет, меня зовут Мирела." if encoding == "cp1251" else "Café Müller: “Straße” à gauche, señor."
-    (tmp_path / "a.csv").write_text("id,text\n" + f'1,"{text}"\n' * 3, encoding=encoding)
-    if encoding == "utf-16-le" and not named:
-        with pytest.raises(CorpusError, match="UTF-16 without its mark and cannot be read: name it"):
-            detected(tmp_path / "a.csv")
-        return
-    documents = list(detected(tmp_path / "a.csv", encoding=encoding if named else None).open().documents())
-    assert [one for document in documents for one in document.texts] == [text] * 3
-    guessed = [what for document in documents for what in document.guessed]
-    is_guessed = encoding.startswith("cp") and not named
-    expected = [f"files are read as {encoding.upper()}, guessed from their bytes (--encoding sets another)"]
-    assert guessed == expected * is_guessed
-
-
-def test_a_wrong_or_changing_encoding_is_refused_by_line(tmp_path):
-    (tmp_path / "a.tsv").write_bytes(b'id\ttext\n1\tfine\n1\t"caf\xe9"\n2\t""\n')
-    found = list(detected(tmp_path / "a.tsv").open().documents())
-    assert ([one.texts for one in found], sum(len(one.guessed) for one in found)) == ([["fine"], ["café"], [""]], 1)
-    path, cut = tmp_path / "a.txt", codecs.BOM_UTF16_LE + "one\ntwo\n".encode("utf-16-le") + b"\x00\xd8a\x00b"
-    for content, read, message in (
-        (b"\xc3\xa4\nsecret \xe4\n", detected, r"line 2: byte 8 .* 'iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW'"),
-        (cut, lambda path: list(read_lines(path)), r"is not UTF-16 after line [0-2]"),
-        (b"caf\xe9\n" * 3, lambda path: detected(path, encoding="utf-8"), "is not UTF-8 after line 0"),
-    ):
-        path.write_bytes(content)
-        with pytest.raises(CorpusError, match=message):
-            read(path)
-
-
-@pytest.mark.parametrize(
-    ("content", "fields", "message"),
-    [
-        ("1,Ottilie called\n2,nothing\n", (), "has 2 columns, and none is called text, .* with --text-field"),
-        ("case,note\n7,one\n", ("notes",), r"--text-field: .* has no field 'notes' \(did you mean 'note'\?\)"),
-        ('[{"a": {"text": "x"}, "b": {"text": "y"}}]', (), "has the fields a.text, b.text, and none is called"),
-    ],
-)
-def test_a_field_that_is_not_found_is_refused_without_text(tmp_path, content, fields, message):
-    (tmp_path / ("a.json" if content[0] == "[" else "a.csv")).write_text(content)
-    with pytest.raises(CorpusError, match=message) as caught:
-        detected(next(tmp_path.iterdir()), *fields)
-    assert "Ottilie" not in str(caught.value)
-
-
 OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 with zipfile.ZipFile(io.BytesIO(workbook([["text"], ["secret"]]))) as whole:
     CUT = packed({name: whole.read(name)[: -60 if "sheet1" in name else None] for name in whole.namelist()})
-BROKEN = packed({"[Content_Types].xml": "x", "xl/workbook.xml": "<secret"})
-BOMB = packed({"xl/workbook.xml": b"\0" * (80 << 20)})
+REFUSED = {
+    "OpenDocument": ("a.txt", packed({"mimetype": "x", "content.xml": "x"}), "OpenDocument file .*: save it as .xlsx"),
+    "a cut archive": ("a.zip", packed({"a.txt": b"secret" * 99})[:-40], "is damaged"),
+    "a path outside": ("a.zip", packed({"../secret.txt": "x"}), "a file whose place is outside of it"),
+    "a path from the root": ("a.zip", packed({"/secret.txt": "x"}), "a file whose place is outside of it"),
+    "a path outside a tar": ("a.tar", packed({"b/../../secret.txt": b"x"}, "w"), "a file whose place is outside of it"),
+    "a zip bomb": ("a.zip", packed({"a.txt": bytes(80 << 20)}), "unpacks to more than 200 times its size"),
+    "a gzip bomb": ("a.gz", gzip.compress(bytes(80 << 20), mtime=0), "line 1 is longer than 64 MiB"),
+    "an Excel bomb": ("a.xlsx", packed({"xl/workbook.xml": bytes(80 << 20)}), "unpacks to more than 200 times"),
+    "a cut gzip file": ("a.gz", gzip.compress(b"secret\n" * 99, mtime=0)[:-9], "is damaged or cut off"),
+    "a damaged workbook": ("a.xlsx", packed({"[Content_Types].xml": "x", "xl/workbook.xml": "<secret"}),
+        r"is damaged \(\w+\); save it again"),
+    "a cut sheet": ("a.xlsx", CUT, r"is damaged \(\w+\); save it again"),
+    "a locked workbook": ("a.xlsx", OLD_OFFICE + bytes(99) + "EncryptedPackage".encode("utf-16-le"),
+        "protected by a password"),
+    "a locked PDF": ("a.pdf", pdf(["x"], password="secret"), "protected by a password"),
+    "a scan": ("a.pdf", pdf([], []), "has no text, only pictures of it"),
+    "a damaged PDF": ("a.pdf", b"%PDF-1.7\nsecret", "is damaged"),
+    "a picture": ("a.txt", b"\x89PNG\r\n", "a picture and cannot be read: give the text in it"),
+    "a sound": ("a", b"\0\0\0\x20ftypM4A secret", "a sound recording"),
+    "bytes": ("a.txt", b"secret \x80\x00\x81\n", "is no text: it has bytes of another kind"),
+    "half of JSON": ("a.json", '{"secret": ', "line 1 is not JSON .column 12."),
+    "deep JSON": ("a.json", "[" * 100_000, "is not JSON"),
+    "XML": ("a.xml", "<?xml version='1.0'?><secret/>", "is XML and cannot be read"),
+    "two encodings": ("a.txt", b"\xc3\xa4\nsecret \xe4\n", r"line 2: byte 8 .* 'iconv -f WINDOWS-1252 -t UTF-8"),
+    "UTF-16 without a mark": ("a.txt", "id,text\n1,secret\n".encode("utf-16-le"), "cannot be read: name it"),
+    "columns without a name": ("a.csv", "1,secret\n2,nothing\n", "has 2 columns, and none is called text"),
+    "fields without a name": ("a.json", '[{"a": {"text": "x"}, "b": {"text": "y"}}]', "has the fields a.text, b.text"),
+}  # fmt: skip
 
 
-def named(value):
-    """A name without the bytes of a file, which hold the time when they were made."""
-    return value if isinstance(value, str) and len(value) < 80 else "content"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.txt", packed({"mimetype": "x", "content.xml": "x"}), "an OpenDocument file .*: save it as .xlsx"),
-        ("a.csv", packed({"ppt/x": "x"}), "a PowerPoint presentation"),
-        ("a.txt", b"PK\x03\x04cut off", "is damaged"),
-        ("a.zip", packed({"a.txt": b"secret" * 99})[:-40], "is damaged"),
-        ("a.zip", packed({"../secret.txt": "x"}), "a file whose place is outside of it"),
-        ("a.zip", packed({"/secret.txt": "x"}), "a file whose place is outside of it"),
-        ("a.tar", packed({"b/../../secret.txt": b"x"}, "w"), "a file whose place is outside of it"),
-        ("a.zip", packed({"a.txt": b"\0" * (80 << 20)}), "unpacks to more than 200 times its size"),
-        ("a.gz", gzip.compress(b"\0" * (80 << 20), mtime=0), "line 1 is longer than 64 MiB"),
-        ("a.gz", gzip.compress(b"secret\n" * 99, mtime=0)[:-9], "is damaged or cut off"),
-        ("a.zip", packed({"a.png": b"\x89PNG"}), r"holds no file that ends in .*; there are \.png"),
-        ("a.xlsx", BROKEN, r"is damaged \(\w+\); save it again"),
-        ("a.xlsx", CUT, r"is damaged \(\w+\); save it again"),
-        ("a.xlsx", BOMB, "unpacks to more than 200 times its size"),
-        ("a.xlsx", OLD_OFFICE + b"\0" * 99 + "EncryptedPackage".encode("utf-16-le"), "protected by a password"),
-        ("a.xls", OLD_OFFICE, "a document of an older Office .*: save it as .xlsx"),
-        ("a.docx", packed({"word/document.xml": "<secret"}), "is damaged"),
-        ("a.pdf", pdf(["x"], password="secret"), "protected by a password"),
-        ("a.pdf", pdf([], []), "has no text, only pictures of it"),
-        ("a.pdf", b"%PDF-1.7\nsecret", "is damaged"),
-        ("a.parquet", b"not parquet", "not a readable Parquet file"),
-        ("a.arrow", b"not arrow", "not a readable file of Arrow"),
-        ("a.txt", b"\x89PNG\r\n", "a picture and cannot be read: give the text in it"),
-        ("a", b"RIFF\x24\x00\x00\x00WAVE", "a sound recording"),
-        ("a", b"\0\0\0\x20ftypM4A secret", "a sound recording"),
-        ("a.txt", b"secret \x80\x00\x81\n", "is no text: it has bytes of another kind"),
-        ("a.srt", "secret\n", "has no cue with times"),
-        ("a.json", '{"secret": ', "line 1 is not JSON .column 12."),
-        ("a.json", "[" * 100_000, "is not JSON"),
-        ("a.xml", "<?xml version='1.0'?><secret/>", "is XML and cannot be read"),
-        ("a.md", "secret", "Markdown and has no field 'x'"),
-        ("a.txt", ANDROID, "an exported chat and has no field 'x'"),
-    ],
-    ids=named,
-)
-def test_what_cannot_be_read_is_refused_in_a_sentence_without_its_text(tmp_path, name, content, message):
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_read_is_refused_in_a_sentence_without_its_text(tmp_path, case):
+    name, content, message = REFUSED[case]
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    given = FilesCorpus(kind="files", source=str(tmp_path / name), document_field="x")
     with pytest.raises(CorpusError, match=message) as caught:
-        list((given if "field 'x'" in message else detected(tmp_path / name)).open().documents())
+        list(detected(tmp_path / name).open().documents())
     assert "secret" not in str(caught.value).replace(str(tmp_path), "")
     assert "\n" not in str(caught.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == [name]
@@ -439,18 +359,13 @@ def test_what_cannot_be_read_is_refused_in_a_sentence_without_its_text(tmp_path,
 @pytest.mark.parametrize(
     "line",
     [
-        "[1] Smith et al.", "[1]", "[[MASK] said", "{a}", "12/03/2026 was a day", "at 09:14 - yes", "<3 you", "[]",
-        "Dear Bo, text and body, yours", "From: the beginning", "# one", "id;text",
+        "[1] Smith et al.", "[[MASK] said", "{a}", "12/03/2026 was a day", "<3 you", "[]", "Dear Bo, text and body",
+        "From: the beginning", "# one", "id;text",
     ],
 )  # fmt: skip
 def test_sentences_that_resemble_other_forms_are_read(tmp_path, line):
     (tmp_path / "a.txt").write_text(f"{line}\nand so on\n")
     assert form_of(tmp_path / "a.txt") == "text"
-
-
-def test_a_form_can_be_named(tmp_path):
-    (tmp_path / "a.txt").write_text(ANDROID)
-    assert len(list(texts_of(FilesCorpus(kind="files", source=str(tmp_path / "a.txt"), format="text").open()))) == 10
 
 
 @pytest.mark.parametrize(
@@ -459,17 +374,13 @@ def test_a_form_can_be_named(tmp_path):
         ("a.jsonl", '{"text": "secret"}\n', "JSON lines"),
         ("a.CSV", "id,text\n1,secret\n", "a table"),
         ("a.eml", "From: a@example.org\n\nsecret\n", "mail"),
-        ("a.txt", '[{"text": "secret"}]\n', "JSON"),
         ("a.srt", SRT, "subtitles"),
-        ("a.txt", workbook([["text"], ["secret"]]), "an Excel workbook"),
     ],
-    ids=named,
 )
-@pytest.mark.parametrize("command", ["mask --technique allow_list", "count-words"])
-def test_a_stage_that_reads_a_sentence_a_line_refuses_other_forms(tmp_path, capsys, name, content, says, command):
-    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    given = [*command.split(), "--output", str(tmp_path / "out.txt"), "--input", str(tmp_path / name)]
-    assert main(given) == 1
+def test_a_stage_that_reads_a_sentence_a_line_refuses_other_forms(tmp_path, capsys, name, content, says):
+    (tmp_path / name).write_text(content)
+    given = ["--output", str(tmp_path / "out.txt"), "--input", str(tmp_path / name)]
+    assert main(["mask", "--technique", "allow_list", *given]) == 1
     said = capsys.readouterr().err
     assert f"is {says}, and one sentence a line is read here. palimpsest.mask and 'palimpsest init' read" in said
     assert "secret" not in said

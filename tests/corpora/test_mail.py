@@ -1,13 +1,12 @@
 """Mail as people store it: what is text is read, and what is left out is counted."""
 
-import json
 from base64 import b64encode
 
 import pytest
+from command_results import report
 
-from tasks.cli import main
 from tasks.corpora.sources.mail import ATTACHED, NO_TEXT, QUOTED
-from tasks.corpora.sources.text_files import FilesCorpus, mail_documents
+from tasks.corpora.sources.text_files import FilesCorpus
 from tasks.errors import CorpusError
 
 MAIL = (
@@ -30,9 +29,8 @@ def message(content_type, body, *headers):
 
 
 def mixed(*parts, kind=b"mixed"):
-    return message(
-        b"multipart/" + kind + b"; boundary=b", b"".join(b"--b\n" + part + b"\n" for part in parts) + b"--b--"
-    )
+    body = b"".join(b"--b\n" + part + b"\n" for part in parts) + b"--b--"
+    return message(b"multipart/" + kind + b"; boundary=b", body)
 
 
 def part(body, content_type=b"text/plain", disposition=b""):
@@ -56,8 +54,7 @@ def test_a_mail_is_its_sentences_without_headers_quotes_and_signature(tmp_path):
     "line",
     [
         b"From my side the contract is fine.", b"From 10:00 on Monday, Mr. Lee is in room 2026.\nHe said: come.",
-        b"From Monday to Friday we are open.", b"From ada@example.org came this.",
-        b">From my side the contract is fine.",
+        b"From ada@example.org came this.", b">From my side the contract is fine.",
     ],
 )  # fmt: skip
 def test_a_sentence_that_begins_with_from_divides_no_message(tmp_path, line):
@@ -65,7 +62,6 @@ def test_a_sentence_that_begins_with_from_divides_no_message(tmp_path, line):
     found = read(tmp_path / "a.mbox", LINE + body + LINE + b"From: b@example.org\n\nThank you.\n")
     text = line.decode().replace("\n", " ").removeprefix(">")
     assert [" ".join(one.texts) for one in found] == [f"Hello Mirko. {text} Please answer.", "Thank you."]
-    assert [one.left_out for one in found] == [{}, {}]
 
 
 @pytest.mark.parametrize(
@@ -88,34 +84,29 @@ SAID = "Brändt “x”"
 @pytest.mark.parametrize(
     ("content_type", "encoding", "guessed"),
     [
-        ("", "utf-8", True),
         ("", "cp1252", True),
-        ("; charset=us-ascii", "utf-8", True),
         ("; charset=utf-8", "utf-8", False),
         ("; charset=utf-8", "mixed", True),
         ("; charset=iso-8859-1", "cp1252", False),
         ("; charset=utf-16-le", "utf-16-le", False),
-        *((f"; {unknown}", "utf-8", True) for unknown in (
-            "charset=gb2312", "charset=x-unknown", 'charset="utf\0-8"', "charset=base64", "charset=idna",
-            "charset*=x\0'en'utf-8")),
+        ('; charset="utf\0-8"', "utf-8", True),
+        ("; charset=base64", "utf-8", True),
+        ("; charset*=x\0'en'utf-8", "utf-8", True),
     ],
-)  # fmt: skip
+)
 def test_bytes_outside_the_character_set_are_read_and_counted(tmp_path, content_type, encoding, guessed):
     body = SAID[:7].encode("cp1252") + SAID[7:].encode() if encoding == "mixed" else SAID.encode(encoding)
     kind = b"text/plain" + content_type.encode()
-    plain = [message(kind, body)] if encoding != "utf-16-le" else []
-    for content in [message(kind, b64encode(body), b"Content-Transfer-Encoding: base64"), *plain]:
-        (found,) = read(tmp_path / "a.eml", content)
-        assert found.texts == [SAID]
-        assert list(found.guessed.values()) == [1] * guessed
+    (found,) = read(tmp_path / "a.eml", message(kind, b64encode(body), b"Content-Transfer-Encoding: base64"))
+    assert found.texts == [SAID]
+    assert list(found.guessed.values()) == [1] * guessed
 
 
 def test_a_guessed_character_set_is_warned_about(tmp_path):
     for number in range(40):
         (tmp_path / f"{number}.eml").write_bytes(f"From: a@example.org\n\nBrändt number {number} came.\n".encode())
-    options = ["--set", "cleaning={valid_sentences: 5, test_sentences: 5}", "--report", str(tmp_path / "r.json")]
-    assert main(["corpora", "--set", f"source={tmp_path}", "--output", str(tmp_path / "out"), *options]) == 0
-    (warning,) = json.loads((tmp_path / "r.json").read_text())["warnings"]
+    options = ["--set", "cleaning={valid_sentences: 5, test_sentences: 5}", "--output", tmp_path / "out"]
+    (warning,) = report("corpora", "--set", f"source={tmp_path}", *options)["warnings"]
     assert warning.startswith("40 texts of mail")
 
 
@@ -132,13 +123,10 @@ HTML = part(b"<b>Second</b> part.", b"text/html")
         (mixed(ONE, HTML), BOTH, {}),
         (mixed(ONE, mixed(TWO, PICTURE).partition(b"1.0\n")[2]), BOTH, {ATTACHED: 1}),
         (mixed(ONE, HTML, kind=b"alternative"), BOTH[:1], {}),
-        (mixed(HTML, ONE, kind=b"alternative"), BOTH[:1], {}),
         (mixed(part(b" "), HTML, kind=b"alternative"), BOTH[1:], {}),
         (mixed(ONE, part(b"Notes.", b"text/plain", b"attachment; filename=n.txt")), BOTH[:1], {ATTACHED: 1}),
-        (mixed(ONE, part(b"From: b@example.org\n\nForwarded.", b"message/rfc822")), BOTH[:1], {ATTACHED: 1}),
         (message(b"application/pdf", b"xx"), [], {ATTACHED: 1, NO_TEXT: 1}),
         (message(b"multipart/mixed", b"The parcel came."), [], {NO_TEXT: 1}),
-        (message(b"nonsense", b"First part."), BOTH[:1], {}),
     ],
 )
 def test_all_parts_that_are_text_are_read_and_the_rest_is_counted(tmp_path, content, texts, left_out):
@@ -146,19 +134,13 @@ def test_all_parts_that_are_text_are_read_and_the_rest_is_counted(tmp_path, cont
     assert (found.texts, dict(found.left_out)) == (texts, left_out)
 
 
-def test_each_message_has_its_own_counts(tmp_path):
-    (tmp_path / "a.mbox").write_bytes(LINE + mixed(ONE, PICTURE) + b"\n" + LINE + mixed(TWO))
-    found = [(one.texts, dict(one.left_out)) for one in mail_documents(tmp_path / "a.mbox", None)]
-    assert found == [(BOTH[:1], {ATTACHED: 1}), (BOTH[1:], {})]
-
-
 @pytest.mark.parametrize(
     ("html", "texts", "quoted"),
     [
         ("<html><head><title>T</title><style>p {x}</style></head><body>Dear&nbsp;Bo,<br>it is\nover.</body></html>",
          ["Dear Bo, it is over."], 0),
-        ("<p>One</p><p>Two &amp; &lt;three&gt;</p>", ["One", "Two & <three>"], 0),
-        ("<ul><li>One<li>Two</ul><table><tr><td>a</td><td>b</td></tr></table>", ["One", "Two", "a", "b"], 0),
+        ("<ul><li>One<li>Two &amp; &lt;three&gt;</ul><table><tr><td>a</td><td>b</td></tr></table>",
+         ["One", "Two & <three>", "a", "b"], 0),
         ("Yes.<blockquote type=cite>Do <b>we</b> meet?<br>Bo</blockquote><div>See you!</div>", ["Yes.", "See you!"], 2),
         ("Yes.<br>&gt; Do we meet?<br><br>-- <br>Ada<br>Rome", ["Yes."], 4),
         ("<pre>One.\nTwo.\n\n&gt; three\n</pre>", ["One.", "Two."], 1),

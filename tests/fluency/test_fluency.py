@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from command_results import measured, refusal
+from command_results import measured
 from marked_text import MaskedText
 from tiny_causal_models import causal_tokenizer, random_llama, save
 
@@ -71,9 +71,3 @@ def test_a_judge_finds_the_text_itself_as_probable_as_itself(fluency_of, tmp_pat
     low, high = other["times_raw_perplexity_ci"]
     assert low < other["times_raw_perplexity"] < high
     assert other["judged_lines"] == 3
-
-
-def test_the_fills_follow_from_the_parameters(tmp_path):
-    (tmp_path / "raw.txt").write_text("a\n")
-    said = refusal("fluency", "--raw", tmp_path / "raw.txt", "--masked", tmp_path, "--fills", tmp_path)
-    assert "give --params and --cell dataset=NAME" in said

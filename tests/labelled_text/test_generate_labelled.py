@@ -3,25 +3,23 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-import yaml
 
 from tasks.cli import main
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled, write_labelled
-from tasks.labelled_text.settings import LABEL_CLASSES, LabelledTextSettings
+from tasks.labelled_text.settings import LABEL_CLASSES
 from tasks.made_up.made_up import MadeUp
 from tasks.records.stage_report import read_report
 
 PARTS = ("train", "valid", "test")
 SENTENCES = 3000
+UNDIVIDED = ["valid_share=0", "test_share=0"]
 
 
-def run(folder, *settings, params=None):
+def run(folder, *settings):
     """The lines of each part, and what was measured."""
     given = ["--output", str(folder / "out"), "--report", str(folder / "report.json")]
-    given += ["--params", str(params)] if params else []
     assert main(["generate-labelled", *given, *(f"--set={value}" for value in settings)]) == 0
     files = {part: folder / "out" / f"{part}.jsonl" for part in PARTS}
     lines = {part: list(read_labelled(file)) for part, file in files.items() if file.stat().st_size}
@@ -33,20 +31,15 @@ def generated(tmp_path_factory):
     return run(tmp_path_factory.mktemp("generated"), f"sentences={SENTENCES}", "seed=3")
 
 
-def test_parts_have_their_sizes_and_known_labels_and_a_share_of_lines_has_none(generated):
+def test_parts_have_their_sizes_and_templates_known_labels_and_a_share_of_lines_without_any(generated):
     lines, measured = generated
-    assert {part: len(lines[part]) for part in PARTS} == {"train": 2400, "valid": 300, "test": 300}
-    assert measured["sentences_by_part"] == {"train": 2400, "valid": 300, "test": 300}
+    sizes = {"train": 2400, "valid": 300, "test": 300}
+    assert {part: len(lines[part]) for part in PARTS} == measured["sentences_by_part"] == sizes
     labels = [span.label for part in PARTS for line in lines[part] for span in line.spans]
-    assert set(labels) == set(LABEL_CLASSES)
-    assert measured["spans_by_label"] == {label: labels.count(label) for label in sorted(set(labels))}
+    assert measured["spans_by_label"] == {label: labels.count(label) for label in sorted(LABEL_CLASSES)}
     without = sum(not line.spans for part in PARTS for line in lines[part])
     # Three standard deviations of a share of 0.3 of 3,000 lines are 0.025.
     assert without / SENTENCES == pytest.approx(0.3, abs=0.026)
-
-
-def test_no_template_is_in_more_than_one_part(generated):
-    lines, _ = generated
     train, valid, test = ({name for line in lines[part] for name in line.template.split("+")} for part in PARTS)
     assert all((train, valid, test))
     assert not train & valid | train & test | valid & test
@@ -63,38 +56,33 @@ def test_names_and_cities_of_the_test_part_are_new():
     assert cities[1] / sum(cities) == pytest.approx(0.15, abs=0.02)
 
 
-def params(folder, **changes):
-    """The shipped parameter file with another section of labelled text."""
-    document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
-    document["labelled_text"] = changes
-    (folder / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    return folder / "params.yaml"
-
-
-def test_share_of_lower_cased_lines(tmp_path):
-    templates = tmp_path / "capitals.txt"
-    templates.write_text("".join(f"{word} {{CITY}} IS.\n" for word in "AB CD EF GH IJ KL MN OP QR ST".split()))
-    given = params(tmp_path, sentences=2000, valid_share=0, test_share=0)
-    texts = [line.text for line in run(tmp_path, f"templates=[{templates}]", params=given)[0]["train"]]
-    assert len(texts) == 2000
-    # Three standard deviations of a share of 0.1 of 2,000 lines are 0.02.
-    assert sum(text == text.lower() for text in texts) / 2000 == pytest.approx(0.1, abs=0.02)
-
-
 def test_same_seed_same_bytes_in_processes_with_other_hash_seeds(tmp_path):
-    lines, _ = run(tmp_path, "sentences=200")
-    command = [sys.executable, "-m", "tasks.cli", "generate-labelled", "--output", "other", "--set", "sentences=200"]
+    given = ["sentences=200", "unlabelled=[USER_NAME, PERSON]"]
+    lines, _ = run(tmp_path, *given)
+    assert not {span.label for line in lines["train"] for span in line.spans} & {"USER_NAME", "PERSON"}
+    command = [
+        sys.executable,
+        "-m",
+        "tasks.cli",
+        "generate-labelled",
+        "--output",
+        "other",
+        *map("--set={}".format, given),
+    ]
     subprocess.run(command, check=True, cwd=tmp_path, env={**os.environ, "PYTHONHASHSEED": "5"}, capture_output=True)
     for part in PARTS:
         assert (tmp_path / "out" / f"{part}.jsonl").read_bytes() == (tmp_path / "other" / f"{part}.jsonl").read_bytes()
-    assert run(tmp_path, "sentences=200", "seed=2")[0] != lines
+    assert run(tmp_path, *given, "seed=2")[0] != lines
 
 
-def test_a_label_can_be_left_out(tmp_path):
-    lines, _ = run(tmp_path, "sentences=500", "unlabelled=[USER_NAME, PERSON]")
-    labels = {span.label for line in lines["train"] for span in line.spans}
-    assert labels
-    assert not labels & {"USER_NAME", "PERSON"}
+def test_templates_of_ones_own_a_tenth_of_the_lines_in_lower_case(tmp_path):
+    templates = tmp_path / "capitals.txt"
+    templates.write_text("".join(f"{word} {{CITY}} IS.\n" for word in "AB CD EF GH IJ KL MN OP QR ST".split()))
+    lines, _ = run(tmp_path, f"templates=[{templates}]", "sentences=2000", *UNDIVIDED)
+    texts = [line.text for line in lines["train"]]
+    assert len(texts) == 2000
+    # Three standard deviations of a share of 0.1 of 2,000 lines are 0.02.
+    assert sum(text == text.lower() for text in texts) / 2000 == pytest.approx(0.1, abs=0.02)
 
 
 def test_learned_text_is_private_and_holds_no_labelled_value(tmp_path):
@@ -102,7 +90,7 @@ def test_learned_text_is_private_and_holds_no_labelled_value(tmp_path):
     spans = (LabelledSpan(0, 9, "PER"), LabelledSpan(21, 30, "ORT"))
     write_labelled(gold, [LabelledLine("Zaphodine waved from Quuxville", spans, 1)])
     learn = f"learn_from=[{{source: {gold}, labels: {{ORT: CITY}}}}]"
-    run(tmp_path, "templates=[]", learn, "sentences=20", params=params(tmp_path, valid_share=0.0, test_share=0.0))
+    run(tmp_path, "templates=[]", learn, "sentences=20", *UNDIVIDED)
     learned, train = ((out / name).read_text() for name in ("learned.txt", "train.jsonl"))
     assert learned == "{FIRST_NAME|words=1} waved from {CITY|words=1}\n"
     assert (out / "train.jsonl").stat().st_mode & 0o777 == 0o600
@@ -110,10 +98,3 @@ def test_learned_text_is_private_and_holds_no_labelled_value(tmp_path):
     assert "waved" in train.lower()
     assert "waved" not in report
     assert not any(word in (train + learned + report).lower() for word in ("zaphodine", "quuxville"))
-
-
-def test_settings_refuse_what_leaves_nothing_to_train_on():
-    with pytest.raises(ValueError, match="leave nothing to train on"):
-        LabelledTextSettings(valid_share=0.5, test_share=0.5)
-    with pytest.raises(ValueError, match="more than 1"):
-        LabelledTextSettings(lower_case_share=0.9, upper_case_share=0.2)

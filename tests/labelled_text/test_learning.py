@@ -19,9 +19,8 @@ def labelled(text, *spans):
 @pytest.fixture
 def learn(tmp_path):
     def learned(*lines, label_map=None):
-        file = tmp_path / "gold.jsonl"
-        write_labelled(file, lines)
-        return learn_templates(file, label_map)
+        write_labelled(tmp_path / "gold.jsonl", lines)
+        return learn_templates(tmp_path / "gold.jsonl", label_map).templates
 
     return learned
 
@@ -31,16 +30,14 @@ def learn(tmp_path):
     [
         ("Joe Miller", "PER", "ask Joe Miller", "ask {FULL_NAME|words=2}"),
         ("michael", "person", "ask michael", "ask {FIRST_NAME|words=1,lower}"),
-        ("Ackermann", "person", "ask Ackermann", "ask {LAST_NAME|words=1}"),
         ("Michael", "person", "ask Michael if he can", "ask {FIRST_NAME_MALE|words=1} if he can"),
+        ("Ackermann", "person", "ask Ackermann", "ask {LAST_NAME|words=1}"),
         ("@joe_9", "person", "ask @joe_9", "ask {USER_NAME}"),
         ("joe_9", "person", "ask joe_9", "ask {USER_NAME_PLAIN}"),
         ("Germany", "LOC", "in Germany", "in {COUNTRY}"),
         ("TEXAS", "LOC", "in TEXAS", "in {STATE|upper}"),
         ("TX", "LOC", "in TX", "in {STATE_CODE}"),
-        ("Springfield", "GPE", "in Springfield", "in {CITY|words=1}"),
         ("Lutz Airport", "LOC", "at Lutz Airport", "at {FACILITY}"),
-        ("Danes", "NRP", "the Danes", "the {NATIONALITY_PEOPLE}"),
         ("Danish", "NRP", "a Danish cup", "a {NATIONALITY} cup"),
         ("Monday", "DATE_TIME", "on Monday", "on {WEEKDAY}"),
         ("1987", "DATE_TIME", "in 1987", "in {YEAR}"),
@@ -51,7 +48,7 @@ def learn(tmp_path):
     ],
 )
 def test_a_span_becomes_a_slot_of_its_kind_and_form(learn, value, label, text, template):
-    assert [str(learned) for learned in learn(labelled(text, (value, label))).templates] == [template]
+    assert list(map(str, learn(labelled(text, (value, label))))) == [template]
 
 
 def test_private_values_that_nobody_labelled_are_replaced_by_their_form(learn):
@@ -59,46 +56,34 @@ def test_private_values_that_nobody_labelled_are_replaced_by_their_form(learn):
         "RT @jo: mail a.b@c.org or see http://x.io/y and www.z.de, call (713) 555-0188 or 12345678901, "
         "from 10.1.2.3, card 4111 1111 1111 1111, on 12/16/2001 10:15:00, $1,234,567 for 7 of 2024 {x}"
     )
-    learned = learn(LabelledLine(text, (), 1))
-    assert str(learned.templates[0]) == (
+    assert str(learn(LabelledLine(text, (), 1))[0]) == (
         "RT {USER_NAME}: mail {EMAIL_ADDRESS} or see {URL} and {URL} call {PHONE_NUMBER} or {ACCOUNT_NUMBER}, "
         "from {IP_ADDRESS}, card {CREDIT_CARD}, on 12/16/2001 10:15:00, $1,234,567 for 7 of 2024 {{x}}"
     )
 
 
-def test_equal_values_of_a_line_become_one_thing(learn):
-    line = LabelledLine("Ada met Ada", (LabelledSpan(0, 3, "PER"), LabelledSpan(8, 11, "PER")), 1)
-    template = learn(line).templates[0]
-    assert [slot.thing for slot in template.slots] == [1, 1]
-    filled = fill_template(template, MadeUp(), random.Random(1)).text.split(" met ")
-    assert filled[0] == filled[1]
-
-
-def test_of_overlapping_spans_the_longest_becomes_the_slot(learn):
-    learned = learn(labelled("at Ada & Sons", ("Ada", "PER"), ("Ada & Sons", "ORG")))
-    assert [slot.kind for slot in learned.templates[0].slots] == ["ORGANISATION"]
-    touching = LabelledLine("#AdaLovelace", (LabelledSpan(1, 4, "PER"), LabelledSpan(4, 12, "PER")), 1)
-    assert len(learn(touching).templates[0].slots) == 2
+def test_equal_values_of_a_line_become_one_thing_and_of_overlapping_spans_the_longest_is_the_slot(learn):
+    (template,) = learn(LabelledLine("Ada met Ada", (LabelledSpan(0, 3, "PER"), LabelledSpan(8, 11, "PER")), 1))
+    first, second = fill_template(template, MadeUp(), random.Random(1)).text.split(" met ")
+    assert first == second
+    (template,) = learn(labelled("at Ada & Sons", ("Ada", "PER"), ("Ada & Sons", "ORG")))
+    assert [slot.kind for slot in template.slots] == ["ORGANISATION"]
 
 
 def test_unmapped_labels_are_all_named(learn):
     line = labelled("Ulm, tag Ada", ("Ulm", "ORT"), ("Ada", "NAME"))
     with pytest.raises(CorpusError, match=r"the labels 'NAME' \(2 spans\), 'ORT' \(2 spans\)"):
         learn(line, line)
-    learned = learn(line, label_map={"ORT": "CITY", "NAME": "PERSON"})
-    assert [slot.kind for slot in learned.templates[0].slots] == ["CITY", "FIRST_NAME"]
+    (template,) = learn(line, label_map={"ORT": "CITY", "NAME": "PERSON"})
+    assert [slot.kind for slot in template.slots] == ["CITY", "FIRST_NAME"]
     with pytest.raises(ParameterError, match=r"'ORT' maps to 'CITTY', .*did you mean 'CITY'"):
         learn(line, label_map={"ORT": "CITTY", "NAME": "PERSON"})
 
 
-def test_every_line_is_a_template_a_repetition_or_left_out(learn):
-    lines = [labelled("Hi Joe", ("Joe", "PER")), labelled("Hi Michael", ("Michael", "PER")), LabelledLine(" ", (), 1)]
-    assert len(learn(*lines).templates) == 1
-
-
-def test_written_templates_are_private_and_read_back(learn, tmp_path):
-    templates = learn(labelled("# Hi {Joe}\n\\o/", ("Joe", "PER"))).templates
-    file = tmp_path / "learned.txt"
-    write_templates(file, templates)
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert read_templates(file, SLOT_LABELS) == templates
+def test_a_repeated_template_is_one_and_what_is_written_is_private_and_read_back(learn, tmp_path):
+    lines = [labelled(f"# Hi {{{name}}}\n\\o/", (name, "PER")) for name in ("Joe", "Michael")]
+    templates = learn(*lines, LabelledLine(" ", (), 1))
+    assert len(templates) == 1
+    write_templates(tmp_path / "learned.txt", templates)
+    assert (tmp_path / "learned.txt").stat().st_mode & 0o777 == 0o600
+    assert read_templates(tmp_path / "learned.txt", SLOT_LABELS) == templates

@@ -8,8 +8,6 @@ from command_results import measured, refusal, write_records
 from scipy.stats import chi2, chi2_contingency
 from scipy.stats.contingency import association
 
-from tasks.languages.conclusion import _tested
-
 ENGLISH = ["the house is very nice", "we went to the beach with friends", "they said it was a good film"]
 SPANISH = ["la casa es muy fea", "no nos gusta la playa", "dijeron que era una mala película"]
 TABLE = np.array([(60, 40), (30, 70), (50, 50)])
@@ -39,16 +37,10 @@ def test_the_relation_is_found_and_its_loss_too(tmp_path, capsys):
     assert raw["decided"] == (raw["cramers_v_ci"][0] > limit)
     assert broken["cramers_v_ci"][0] < limit < broken["cramers_v_ci"][1]
     assert not broken["decided"]
+    # 0.6 against 0.3 of a hundred each.
+    assert raw["z"]["a - b"] == pytest.approx(0.3 / (0.45 * 0.55 * 0.02) ** 0.5)
     assert raw["z_ci"]["a - b"][0] < raw["z"]["a - b"] < raw["z_ci"]["a - b"][1]
     assert "beach" not in json.dumps(found) + capsys.readouterr().err
-
-
-def test_z_of_two_shares_by_hand():
-    """0.6 against 0.3 of a hundred each."""
-    main_language = np.array([True] * 60 + [False] * 40 + [True] * 30 + [False] * 70)
-    found = _tested(main_language, np.repeat([0, 1], 100), ["a", "b"], 0.01)
-    assert found["z"]["a - b"] == pytest.approx(0.3 / (0.45 * 0.55 * 0.02) ** 0.5)
-    assert found["z"]["a - b"] ** 2 == pytest.approx(found["chi_squared"])
 
 
 @pytest.mark.parametrize(

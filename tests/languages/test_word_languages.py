@@ -11,11 +11,9 @@ from tasks.languages import segmentation
 from tasks.languages.labelled_model import LabelledModel
 from tasks.languages.labelled_words import LabelledWords
 from tasks.languages.path import STAY, Chain, follow
-from tasks.languages.romanised_hindi import romanised
 from tasks.languages.scores import SWITCHES, language_scores
 from tasks.languages.segmentation import divider
 from tasks.languages.word_languages import NAME, WordLanguages
-from tasks.masking.combination import Combination
 
 MIXED = {
     "we went to the house y mi hermana no quería comer nada": "e e e e e s s s s s s s",
@@ -84,13 +82,8 @@ def test_left_context_alone_knows_nothing_of_what_follows(model):
             {"我们明天去 shopping，OK了": "zh zh zh en - en zh",
              "the weather is nice 今天很好": "en en en en zh zh zh"},
         ),
-        (
-            "en he",
-            ["we saw the שלום ילדים", "אני רוצה to go home"],
-            {"we saw the שלום ילדים": "en en en he he", "אני רוצה to go home": "he he en en en"},
-        ),
     ],
-    ids=["no list", "mixed words", "a Turkish capital", "Hindi in Latin letters", "Chinese", "right to left"],
+    ids=["no list", "mixed words", "a Turkish capital", "Hindi in Latin letters", "Chinese"],
 )  # fmt: skip
 def test_languages_are_learned_from_a_text_and_lists(codes, learned, tagged):
     if "zh" in codes:
@@ -98,18 +91,6 @@ def test_languages_are_learned_from_a_text_and_lists(codes, learned, tagged):
     divide = divider(codes.split())
     found = WordLanguages(codes.split(), map(divide, learned), names=True).tag(map(divide, tagged))
     assert [" ".join(language or "-" for language in line.languages) for line in found] == list(tagged.values())
-
-
-def test_a_word_with_an_apostrophe_is_known_by_its_parts():
-    found = WordLanguages(["fr", "en"], [["on"], ["c'est"]], names=True)
-    assert min(found.shares(["c'est", "qu’on"])[:, 0]) > 0.99
-
-
-def test_hindi_in_latin_letters_has_the_spellings_that_people_type():
-    spelled = romanised({"में": 0.5, "दोस्त": 0.2, "मित्र": 0.1, "सकता": 0.1, "ज़रूर": 0.1, "abc": 0.1})
-    assert {"mein", "me", "dost", "mitra", "sakta", "saktaa", "zarur", "zaroor", "jarur"} <= set(spelled)
-    assert "abc" not in spelled
-    assert sum(spelled.values()) == pytest.approx(1.0)
 
 
 def test_the_path_is_the_sum_over_all_paths():
@@ -148,16 +129,9 @@ def test_names_by_capitals_and_lists():
     tagged = WordLanguages(["de", "tr"], lines * 10, names=True).tag(lines)
     found = [[word for word, x in zip(line.words, line.languages, strict=True) if x == NAME] for line in tagged]
     assert found == list(names.values())
-
-
-def test_names_without_capitals_are_rare_words_of_lists():
-    """Where nothing has a capital, and where all letters are, capitals say nothing."""
-    lines = [line.lower().split() for line in [*MIXED] * 10] + [["we", "saw", "schwarzenegger", "and", "hope"]]
-    found = WordLanguages(["en", "es"], lines, names=True)
-    (small,) = found.tag(lines[-1:])
-    assert small.languages[3:] == ["en", "en"]
-    shouted = [[word.upper() for word in line] for line in lines]
-    assert not any(NAME in line.languages for line in WordLanguages(["en", "es"], shouted, names=True).tag(shouted))
+    # Where all letters are capitals, they say nothing.
+    shouted = [[word.upper() for word in line] for line in lines * 10]
+    assert not any(NAME in line.languages for line in WordLanguages(["de", "tr"], shouted, names=True).tag(shouted))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +155,6 @@ ARABIC = "أنا كنت في البيت مع صاحبي اليوم"
         ("en ru", ["ya ne znayu chto delat but we can go home now"], ["ru"]),
         ("en hi", ["mujhe nahi pata but we can go home now"], ["hi"]),
         ("fr ar", [ARABIZI, ARABIC], []),
-        ("fr ar", [ARABIC], []),
         ("en hi-Latn", ["mujhe nahi pata but we can go home now"], []),
     ],
 )
@@ -193,11 +166,8 @@ def test_a_list_in_another_script_than_the_text_is_not_used(pair, lines, unused)
     ("languages", "package", "text", "words"),
     [
         ("en zh", "jieba", "OK了，我们[MASK][PERSON]去 don’t go。", "OK 了 ， 我们 [MASK] [PERSON] 去 don’t go 。"),
-        ("en zh", "jieba", "我們很高兴", "我們 很 高兴"),
         ("en ja", "ipadic", "昨日OKでした、コーヒーを飲んだ", "昨日 OK でし た 、 コーヒー を 飲ん だ"),
-        ("en ja", "ipadic", "ﾃﾚﾋﾞ", "ﾃﾚﾋﾞ"),
         ("de tr", "numpy", "我们 sind   hier", "我们 sind hier"),
-        ("en he", "numpy", "we saw שלום OK", "we saw שלום OK"),
     ],
 )
 def test_lines_of_scripts_without_spaces_are_divided_and_nothing_is_lost(languages, package, text, words):
@@ -214,9 +184,3 @@ def test_without_the_package_one_line_says_what_to_install(tmp_path, monkeypatch
     said = refusal("languages", "--pair", "zh,en", "--input", tmp_path / "text.txt")
     assert "pip install 'palimpsest[segmentation]'" in said
     segmentation._dictionary.cache_clear()
-
-
-def test_divided_words_do_not_meet_those_of_other_techniques():
-    parts = [{"kind": "language_lists", "lists": {"en": "all", "zh": 5}}, {"kind": "allow_list"}]
-    with pytest.raises(ValueError, match="divides Chinese and Japanese"):
-        Combination(kind="combination", rule="union", parts=parts)

@@ -3,8 +3,8 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.corpora.words import word_spans, words_of
-from tasks.errors import ModelError, ParameterError
+from tasks.corpora.words import word_spans
+from tasks.errors import ModelError
 from tasks.masking.combined_techniques import CombinedTechniques
 from tasks.masking.lists.allowed_words import AllowedWords
 from tasks.masking.taggers import entity_tagger
@@ -44,33 +44,24 @@ def test_rules(rule, words):
     assert list(found("majority", Finds("a", "Tom Ann"), Finds("b", "Ann cats"))) == ["Ann"]
 
 
-def test_markers_are_a_setting_of_the_combination():
-    parts = [{"kind": "allow_list", "markers": {"style": "class"}}, {"kind": "vocabulary_threshold"}]
-    with pytest.raises(ParameterError, match="'markers' is a setting of the combination, not of its parts"):
-        check_settings(AnyTechnique, {"kind": "combination", "rule": "intersection", "parts": parts}, "options")
-
-
 def test_class_source_score_and_reason():
     shape = AllowedWords(["saw", "and", "cats"], "list")
     words = found("union", shape, Finds("a", "Tom", "LOCATION"), Finds("b", "Tom Ann 5", "PERSON", score=0.5))
     # A tagger's class goes before the shape's NUMBER and before MASK; of two taggers the earlier one's is taken.
     labels = {word: finding.label for word, finding in words.items()}
     assert labels == {"Tom": "LOCATION", "Ann": "PERSON", "5": "PERSON"}
-    assert words["Tom"].source == "list+a+b"
-    assert words["Tom"].reason == "LOCATION by a; PERSON by b"
+    assert (words["Tom"].source, words["Tom"].reason) == ("list+a+b", "LOCATION by a; PERSON by b")
     assert (words["Tom"].score, words["Ann"].score) == (None, 0.5)
     assert found("union", Finds("a", "5", "MASK"), shape)["5"].label == "NUMBER"
-    assert found("union", Finds("a", "Tom", "MASK"), Finds("b", "saw"))["Tom"].source == "a"
 
 
-def test_explanations_say_what_every_part_says():
-    parts = [AllowedWords(["saw", "and", "cats"], "list"), Finds("a", "Tom saw", score=0.5)]
-    ((line, words),) = CombinedTechniques(parts, "intersection").explain([LINE])
-    assert [line[word.start : word.end] for word in words] == words_of(LINE)
-    assert [isinstance(word, Finding) for word in words] == [True, False, False, False, False, False]
-    assert words[0].reason == "found by 2 of 2, 2 needed: not on the allow list of 3 words; PERSON by a (0.50)"
-    assert words[1].reason == "found by 1 of 2, 2 needed: on the allow list of 3 words; PERSON by a (0.50)"
-    assert words[2].reason == "found by 1 of 2, 2 needed: not on the allow list of 3 words; not found"
+def test_a_part_that_loses_a_line_is_named():
+    class Loses(Finds):
+        def findings(self, lines):
+            return (result for result in super().findings(lines) if result[0] != "b")
+
+    with pytest.raises(ModelError, match="line 2: the part broken or an earlier one did not give back"):
+        list(CombinedTechniques([Finds("a", ""), Loses("broken", "")], "union").findings(["a", "b", "c"]))
 
 
 VOCABULARY = ["a", "b", "c", "d", "e"]
@@ -86,25 +77,6 @@ def test_allowed_words_are_those_that_no_tagger_can_have_masked(parts, rule):
     masked = {VOCABULARY[finding.start // 2] for finding in findings}
     assert (combined.allowed_words or set()) == set(VOCABULARY) - masked
     assert CombinedTechniques([*lists, *eager, Finds("tagger", "")], "union").allowed_words is None
-
-
-def test_masked_text_and_counts():
-    combined = CombinedTechniques([Finds("a", "Tom Ann"), AllowedWords(["saw", "and"], "list")], "union")
-    tally = MaskingTally()
-    ((text, _),) = combined.mask([LINE], "class", tally, with_spans=False)
-    assert text == "[PERSON] saw [PERSON] and [NUMBER] [MASK]"
-    assert (tally.words, tally.masked_words) == (6, 4)
-
-
-class Loses(Finds):
-    def findings(self, lines):
-        return (result for result in super().findings(lines) if result[0] != "b")
-
-
-def test_a_part_that_loses_a_line():
-    for lines in (["a", "b", "c"], ["a", "b"]):
-        with pytest.raises(ModelError, match="line 2: the part broken or an earlier one did not give back"):
-            list(CombinedTechniques([Finds("a", ""), Loses("broken", "")], "union").findings(lines))
 
 
 def test_a_tagger_for_each_language(learned_once, tmp_path):
@@ -129,7 +101,7 @@ def test_a_tagger_for_each_language(learned_once, tmp_path):
 
 
 def test_every_tagger_masks_what_any_of_those_that_ship_finds(monkeypatch, shipped):
-    """Directly, as a part of another union, and with the class that the first of them gives."""
+    """With the class that the first of them gives."""
     lines = ["Ottilie Kowalczyk lives in Rotterdam.", "write to ada@example.org or call 212-555-0199", "we slept well"]
     monkeypatch.setattr(entity_tagger, "load_tagger", lambda settings, threads: shipped(settings.kind))
     settings = check_settings(AnyTechnique, {"kind": "every_tagger"}, "options")
@@ -144,5 +116,3 @@ def test_every_tagger_masks_what_any_of_those_that_ship_finds(monkeypatch, shipp
     assert {finding.label for finding in together[0]} >= {"PERSON", "LOCATION"}
     assert together[1]
     assert together[2] == []
-    wider = {"kind": "combination", "rule": "union", "parts": [{"kind": "every_tagger"}, {"kind": "allow_list"}]}
-    assert check_settings(AnyTechnique, wider, "options").kind == "combination"

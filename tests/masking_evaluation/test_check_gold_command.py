@@ -20,15 +20,3 @@ def test_labels_are_counted_and_the_file_is_copied_for_its_owner_alone(tmp_path,
     assert measured["unmapped_labels"] == {"PET": 1}
     assert "no class" in capsys.readouterr().err
     assert "Rex" not in report.read_text()
-
-
-def test_bad_lines_are_all_named_without_their_text_and_so_is_a_missing_file(tmp_path, capsys):
-    bad = [f'{{"text": "Zoe", "spans": [{{"start": {start}, "end": {end}, "label": "PER"}}]}}' for start, end in
-           ((0, 4), (2, 1))]  # fmt: skip
-    (tmp_path / "gold.jsonl").write_text(LINES + "\n".join([*bad, "Zoe"]))
-    assert main(["check-gold", "--set", f"source={tmp_path}/gold.jsonl"]) == 1
-    error = capsys.readouterr().err
-    assert all(f"line {number}" in error for number in (4, 5, 6))
-    assert "Zoe" not in error
-    assert main(["check-gold"]) == 1
-    assert "source: is missing" in capsys.readouterr().err

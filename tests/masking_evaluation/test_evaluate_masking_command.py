@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -44,8 +42,9 @@ def evaluate(tmp_path, gold, capsys):
     return run
 
 
-def test_all_levels_counted_by_hand(evaluate, gold):
-    found, _ = evaluate("--gold", gold, "--report", "-")
+def test_all_levels_counted_by_hand(evaluate, gold, tmp_path):
+    (tmp_path / "clean.txt").write_text("we went to the harbour\nthe role\n\nmy harbour\n")
+    found, _ = evaluate("--gold", gold, "--clean", tmp_path / "clean.txt", "--report", "-")
     # Private: Ann Quux | my Zed | | 12. Masked: Ann harbour Quux | Zed 77 | | 12 harbour.
     assert (found["token"]["gold_words"], found["token"]["masked_words"], found["token"]["right_words"]) == (5, 7, 4)
     assert found["token"]["f2_ci"][0] <= found["token"]["f2"] <= found["token"]["f2_ci"][1]
@@ -60,7 +59,7 @@ def test_all_levels_counted_by_hand(evaluate, gold):
     assert found["masked_fraction"] == 7 / 19
     assert found["unmapped_labels"] == {"nickname": 1}
     assert found["files"][0]["split"] == "dev"
-    assert found["clean_text"] is None
+    assert found["clean_text"] == {"masked_share": 2 / 9, "lines": 4, "words": 9, "masked_words": 2}
     assert found["words_per_second"] > 0
     assert found["model_bytes"] == len(KEPT)
     assert found["signature"].startswith("masking|unit=word|")
@@ -78,12 +77,6 @@ def test_several_files_are_pooled_and_documents_are_known_by_id(evaluate, gold, 
     assert found["token"]["f2_ci"] is None
 
 
-def test_clean_text(evaluate, gold, tmp_path):
-    (tmp_path / "clean.txt").write_text("we went to the harbour\nthe role\n\nmy harbour\n")
-    found, _ = evaluate("--gold", gold, "--clean", tmp_path / "clean.txt", "--report", "-")
-    assert found["clean_text"] == {"masked_share": 2 / 9, "lines": 4, "words": 9, "masked_words": 2}
-
-
 def test_errors_go_to_a_private_file_and_nothing_else_holds_text(evaluate, gold, tmp_path):
     report = tmp_path / "report.json"
     output, error = evaluate("--gold", gold, "--errors", tmp_path / "errors.jsonl", "--report", report)
@@ -98,10 +91,7 @@ def test_errors_go_to_a_private_file_and_nothing_else_holds_text(evaluate, gold,
     assert errors[1]["label"] == "nickname"
     assert (tmp_path / "errors.jsonl").stat().st_mode & 0o777 == 0o600
     document = json.loads(report.read_text())
-    assert document["stage"] == "evaluate_masking"
     assert document["cell"]["technique"] == "allow_list"
-    assert document["measured"]["token"]["recall"] == 4 / 5
-    assert str(gold) in document["inputs"]
     assert "labels without a class: 'nickname' (1 spans)" in document["warnings"][0]
     for said in (output, error, report.read_text()):
         assert not any(word in said for word in ("Ann", "Quux", "Zed", "harbour"))
@@ -116,19 +106,6 @@ def test_the_stage_reads_gold_set_and_technique_from_the_parameters(evaluate, go
     found, _ = evaluate("--gold-set", "named", "--report", "-", base=base)
     assert (found["gold_set"], found["token"]["recall"]) == ("named", 1.0)
     assert found["ignored_spans"] == {"nickname": 1}
-    copied = gold_file(tmp_path / "copied.jsonl", GOLD[:2])
-    found, _ = evaluate("--gold-set", "named", "--gold", copied, "--report", "-", base=base)
-    assert (found["gold_set"], found["lines"], found["ignored_spans"]) == ("named", 2, {"nickname": 1})
     _, error = evaluate("--gold-set", "name", "--report", "-", base=base, status=1)
     assert "--gold-set 'name' is no key of 'masking_evaluation.gold_sets'" in error
     assert "(did you mean 'named'?)" in error
-
-
-def test_a_list_is_evaluated_without_torch(gold, tmp_path):
-    command = ["evaluate-masking", "--technique", "allow_list", "--gold", str(gold)]
-    program = (
-        f"import sys; from tasks.cli import main; main({command!r}); "
-        "print([name for name in ('torch', 'spacy', 'transformers', 'mlflow') if name in sys.modules])"
-    )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout.splitlines()[-1] == "[]"

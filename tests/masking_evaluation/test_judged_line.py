@@ -10,21 +10,20 @@ from tasks.masking_evaluation.label_classes import LabelMapping
 NO_OWN = LabelMapping({})
 
 
-def judge_spans(text, *spans):
-    """The line, and the label of each word."""
+@pytest.mark.parametrize(
+    ("text", "spans", "labels", "lengths"),
+    [
+        # "rk Cit" of "New York City": both words are touched, "New" is not.
+        ("New York City is big", [(6, 12, "LOC")], [None, "LOC", "LOC", None, None], [("LOC", 2)]),
+        ("Ann, Bob", [(3, 5, "PER")], [None, None], []),
+        ("Ann Lee Corp", [(0, 3, "PER"), (0, 12, "ORG")], ["ORG", "ORG", "ORG"], [("ORG", 3), ("PER", 1)]),
+    ],
+)
+def test_a_word_is_private_where_a_span_touches_it_and_of_the_longest_one(text, spans, labels, lengths):
     line = judge(LabelledLine(text, tuple(LabelledSpan(*span) for span in spans), 1), [], NO_OWN)
-    return line, [span.label if span else None for span in line.gold]
-
-
-def test_a_word_is_private_where_a_span_touches_it_and_of_nested_spans_it_belongs_to_the_longest():
-    # "rk Cit" of "New York City": both words are touched, "New" is not.
-    assert judge_spans("New York City is big", (6, 12, "LOC"))[1] == [None, "LOC", "LOC", None, None]
-    line, labels = judge_spans("Ann, Bob", (3, 5, "PER"))
-    assert labels == [None, None]
-    assert (line.spans_without_words, line.spans) == (1, [])
-    line, labels = judge_spans("Ann Lee Corp", (0, 3, "PER"), (0, 12, "ORG"))
-    assert labels == ["ORG", "ORG", "ORG"]
-    assert sorted((span.label, len(span.words)) for span in line.spans) == [("ORG", 3), ("PER", 1)]
+    assert [span.label if span else None for span in line.gold] == labels
+    assert sorted((span.label, len(span.words)) for span in line.spans) == lengths
+    assert line.spans_without_words == len(spans) - len(lengths)
 
 
 def test_labels_that_are_not_private_are_ignored_and_counted():
@@ -35,7 +34,6 @@ def test_labels_that_are_not_private_are_ignored_and_counted():
 
 def test_runs_end_at_words_that_are_not_masked_and_at_punctuation():
     (line,) = judged("*Ann* *Lee*, *Bob* saw *Wu*\t *Li*-*Po*")
-    # Words: Ann Lee Bob saw Wu Li Po
     assert line.masked_runs() == [range(0, 2), range(2, 3), range(4, 6), range(6, 7)]
 
 

@@ -3,7 +3,7 @@
 import pytest
 from judging import judged
 
-from tasks.masking_evaluation.judged_line import f2, rates
+from tasks.masking_evaluation.judged_line import rates
 from tasks.masking_evaluation.levels import (
     document_scores,
     entity_scores,
@@ -33,12 +33,10 @@ RATES = ("recall", "precision", "f2")
         ((0, 0, 0, 0), (None, None, None)),  # nothing private, nothing masked
         ((0, 0, 0, 7), (None, 0.0, None)),  # nothing private, something masked
         ((0, 4, 0, 0), (0.0, None, 0.0)),  # nothing masked: no precision, but F2 is 0 whatever it were
-        ((0, 4, 0, 3), (0.0, 0.0, 0.0)),
     ],
 )
 def test_rates_and_what_is_undefined(counts, expected):
     assert tuple(rates(*counts).values()) == pytest.approx(expected)
-    assert f2(1.0, 1.0) == 1
 
 
 @pytest.mark.parametrize(
@@ -63,7 +61,6 @@ def test_rates_and_what_is_undefined(counts, expected):
         # a: Lee missed. b: Wu missed. Both have words too many.
         (document_scores, LINES, ["a", "a", "b", "b", "b"], dict.fromkeys(RATES, 0)),
         (over_masking, LINES, None, {"masked_share": 1 / 6, "lines": 2, "words": 6, "masked_words": 1}),
-        (over_masking, LINES[:1], None, {"masked_share": None}),
     ],
 )  # fmt: skip
 def test_levels(score, lines, documents, expected):
@@ -87,13 +84,10 @@ TYPED = (
 
 def test_labels_and_classes():
     lines = judged(*TYPED)
-    found = per_type(lines)
-    assert {label: (row["class"], row["token_recall"], row["span_recall"]) for label, row in found.items()} == {
-        "LOC": ("LOCATION", pytest.approx(2 / 3), 0.5),
-        "PER": ("PERSON", 1.0, 1.0),
-        "thing": (None, 1.0, 1.0),
-    }
-    assert found["LOC"]["spans"] == 2
+    by_label = per_type(lines).items()
+    assert {label: (row["class"], row["token_recall"], row["span_recall"]) for label, row in by_label} == {
+        "LOC": ("LOCATION", pytest.approx(2 / 3), 0.5), "PER": ("PERSON", 1.0, 1.0), "thing": (None, 1.0, 1.0),
+    }  # fmt: skip
     scores = typed_scores(lines)
     # With a class: Ann Lee New York Bonn. Masked with a class: Ann Lee New and (Zug's label asks for none).
     # Right: Ann, New.
@@ -111,7 +105,6 @@ def test_labels_and_classes():
         (["<PER:*Ann*>", "<PER:Bob>"], None, [0.0, 1.0], [1.0, 1.0], [0.0, 1.0]),
         # Lines of one document are drawn together.
         (["<PER:*Ann*>", "<PER:Bob>"] * 2, ["a", "a", "b", "b"], [0.5, 0.5], [1.0, 1.0], [5 / 9, 5 / 9]),
-        (["<PER:*Ann*>"], None, None, None, None),
         (["*one* two", "three"], None, None, [0.0, 0.0], None),
     ],
 )
@@ -119,10 +112,3 @@ def test_intervals(lines, documents, recall, precision, both):
     found = token_intervals(judged(*lines, documents=documents), 1000, 0.95, 1)
     for name, expected in zip(RATES, (recall, precision, both), strict=True):
         assert found[f"{name}_ci"] == (expected if expected is None else pytest.approx(expected))
-
-
-def test_the_interval_holds_the_number_and_depends_on_the_seed_alone():
-    lines = judged(*["<PER:*Ann*> *went*", "<PER:Bob> slept", "fine *tea*"] * 20)
-    first, same, other = (token_intervals(lines, 300, 0.95, seed) for seed in (7, 7, 8))
-    assert first["f2_ci"][0] < token_scores(lines)["f2"] < first["f2_ci"][1]
-    assert first == same != other

@@ -74,34 +74,28 @@ def test_many_persons_have_the_k_and_the_values_of_a_plain_count():
 
 def test_candidates_depend_on_the_seed_alone_and_have_the_answer_once():
     documents = [document("x", person("", NAME=f"Person {number}")) for number in range(40)]
-    asked, again = asked_of(documents), asked_of(documents, ["y"] * 40)
+    asked, again, other = asked_of(documents), asked_of(documents, ["y"] * 40), asked_of(documents, seed=2)
     assert [one.candidates for one in asked] == [one.candidates for one in again]
+    assert [one.candidates for one in asked] != [one.candidates for one in other]
     assert {len(set(one.candidates)) for one in asked} == {20}
     assert [one.candidates[one.answer] for one in asked] == [f"Person {number}" for number in range(40)]
     assert len({one.answer for one in asked}) > 10
-    assert [one.candidates for one in asked_of(documents, seed=2)] != [one.candidates for one in asked]
-
-
-def test_verbatim_finds_planted_facts_and_no_masked_ones():
-    masked = ["[MASK], a [MASK] of [MASK]. [MASK] is a [MASK]", "", "[MASK], [MASK]"]
-    assert names(verbatim, asked_of(DOCUMENTS)) == [True] * 8
-    assert not any(names(verbatim, asked_of(DOCUMENTS, masked)))
-    # Half a name is no name; a place needs no country; case does not count.
-    left = asked_of(DOCUMENTS, ["QUILL in ULM", "", ""])
-    assert [one.fact.keyword for one, hit in zip(left, names(verbatim, left), strict=True) if hit] == ["Ulm / Germany"]
 
 
 @pytest.mark.parametrize(
     ("keyword", "text", "found"),
     [
+        ("Ada Quill", "QUILL alone is no name", False),
+        ("Ulm / Germany", "somewhere in ULM", True),
         ("+61 (5) 913-1851", "call 615 913 1851 now", True),
         ("615913", "call 615 914", False),
         ("יעל כהן", "היום פגשתי את יעל כהן.", True),
         ("محمد", "ذهب [MASK] إلى السوق", False),
     ],
 )
-def test_numbers_and_names_of_other_scripts(keyword, text, found):
-    assert names(verbatim, asked_of([document(text, person("", NAME=keyword))])) == [found]
+def test_verbatim_finds_facts_that_stand_in_the_text(keyword, text, found):
+    attribute = "LOCATION" if "/" in keyword else "NAME"
+    assert names(verbatim, asked_of([document(text, person("", **{attribute: keyword}))])) == [found]
 
 
 def test_frequency_knows_other_documents_alone():
@@ -114,8 +108,7 @@ def test_a_passage_has_the_sentences_about_the_person():
     text = rain * 30 + "Mr. Otto Zwick lives in Graz. " + rain * 30 + "He bakes."
     passage = passage_about("Otto Zwick - lives in Graz", text)
     assert passage == rain * 4 + "Mr. Otto Zwick lives in Graz. He bakes."
-    assert passage_about("Otto", " ".join(["Otto", *map(str, range(99))])).split()[-1] == str(LONGEST - 2)
-    assert passage_about("Otto", "") == ""
+    assert len(passage_about("Otto", " ".join(["Otto", *map(str, range(999))])).split()) == LONGEST
 
 
 @pytest.fixture(scope="module")
@@ -147,11 +140,3 @@ def test_the_language_model_ranks_by_passage_minus_half_of_the_prior(scorers):
         )
         expected.append({int((read - alone / 2).argmax())})
     assert language_model(asked, documents, model) == expected
-
-
-def test_the_same_person_in_all_documents_is_never_alone():
-    documents = [document(ADA, person("Ada", NAME="Ada Quill", LOCATION="Ulm")) for _ in range(3)]
-    asked = asked_of(documents)
-    assert [one.candidates for one in asked] == [("Ada Quill",), ("Ulm",)] * 3
-    answers = [(one, True) for one in asked]
-    assert (sizes(answers, documents), collective(answers).value, individual(answers).value) == ([3, 3, 3], 0, 0)

@@ -1,10 +1,9 @@
 """``palimpsest persons``: its report, a chat model as attacker, shares of a population, and one table of odd input."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from chat_server import chat_server
 from test_persons import DOCUMENTS, person
 
 from tasks.cli import main
@@ -22,27 +21,8 @@ TWO = [document(PII), document(OTHER)]
 
 @pytest.fixture
 def chat():
-    """A chat model on this machine; ``answer`` of a prompt may be set."""
-
-    class Answers(BaseHTTPRequestHandler):
-        def do_POST(self):
-            prompt = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"][0]["content"]
-            server.asked.append(prompt)
-            answer = server.answer(prompt)
-            self.send_response(200 if answer is not None else 503)
-            self.end_headers()
-            self.wfile.write(json.dumps({"choices": [{"message": {"content": answer}}]}).encode())
-
-        def log_message(self, *_):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Answers)
-    server.asked, server.answer = [], lambda prompt: "1"
-    server.url = f"http://127.0.0.1:{server.server_port}/v1"
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with chat_server() as server:
+        yield server
 
 
 @pytest.fixture
@@ -60,6 +40,10 @@ def run(tmp_path, monkeypatch, capsys):
         return status, shown, {} if status else json.loads(report.read_text())["measured"]["by_version"]
 
     return call
+
+
+def prompts_of(chat):
+    return [body["messages"][0]["content"] for _, _, body in chat.asked]
 
 
 def asking(chat, **settings):
@@ -97,10 +81,10 @@ def test_a_chat_model_is_asked_once_and_replayed(tmp_path, run, chat):
     assert "x: 5 of 6 answers of the endpoint name no value" in said.err
     assert not [word for word in (*PII.values(), *OTHER.values()) if word in said.out + said.err]
     assert (tmp_path / "answers").stat().st_mode & 0o077 == 0
-    asked = len(chat.asked)
-    assert asked == len(set(chat.asked))
+    asked = prompts_of(chat)
+    assert len(asked) == len(set(asked))
     assert run(TWO, masked, *asking(chat, **{"endpoint.url": "null"}))[0] == 0
-    assert len(chat.asked) == asked
+    assert prompts_of(chat) == asked
 
 
 def test_an_attack_goes_on_after_the_recorded_answers(run, chat):
@@ -112,7 +96,7 @@ def test_an_attack_goes_on_after_the_recorded_answers(run, chat):
     assert (said.err.count("\n"), "Quux" in said.err, "baker" in said.err) == (1, False, False)
     chat.answer = lambda prompt: "1"
     assert run(TWO, None, *asking(chat))[0] == 0
-    assert len(chat.asked) == len(set(chat.asked)) + 1
+    assert len(chat.asked) == len(set(prompts_of(chat))) + 1
 
 
 MARGINALS = "attribute,value,share\nLOCATION,ulm / germany,0.001\nOCCUPATION,Baker,0.01\nOCCUPATION,Pilot,0.5\n"
@@ -135,27 +119,20 @@ BAD_KEYWORD = '{"text": "Quux", "subjects": [{"description": "Quux", "PIIs": [{"
 ODD = {
     "a document without persons": ([document(PII), {"text": "Nobody."}], [], 0, "| x | verbatim | 0.0 ["),
     "one person in all documents": ([document(PII)] * 3, [], 0, "| 0 of 3 |"),
-    "right-to-left names": ([document({"NAME": "יעל כהן", "LOCATION": "القاهرة"})], [], 0, "| x | verbatim | 0.0 ["),
     "no JSON": ([NOBODY, "no JSON"], [], 1, "'facts': line 2 is not JSON"),
     "no text": ([NOBODY, '{"subjects": []}'], [], 1, "line 2: text: Field required"),
     "a keyword that is no text": ([NOBODY, BAD_KEYWORD], [], 1, "line 2: subjects.0.PIIs.0.keyword: Input should be a"),
     "more documents than texts": ([NOBODY] * 2, [], 1, "'x' has 1 documents, and 'facts' 2"),
     "no facts": ([NOBODY], [], 1, "no person of the documents has a fact"),
     "answers that are nonsense": (TWO, ["chat", "Grmpf 77 and 78"], 0, "--facts: 6 of 6 answers of the endpoint name"),
-    "empty answers": (TWO, ["chat", ""], 0, "6 of 6 answers of the endpoint name no value"),
-    "no answer at all": (TWO, ["chat", None], 1, "does not answer: Server error '503"),
     "an answer without a text": (TWO, ["chat", {}], 1, "answers in another form than OpenAI's chat completions"),
     "another machine": (TWO, ["chat", "", "endpoint.url=http://far.example/v1"], 1,
         "the texts would be sent to 'far.example', and may be private"),
     "no file for the answers": (TWO, ["--set", "attackers=[endpoint]"], 1, "--answers and the attacker endpoint need"),
-    "answers without the attacker": (TWO, ["--answers", "a"], 1, "--answers and the attacker endpoint need"),
     "a population without shares": (TWO, ["--population", "9"], 1, "--marginals and --population need each other"),
-    "shares without a head": (TWO, ["shares", "LOCATION,Ulm,1"], 1, "line 1 is not 'attribute,value,share'"),
     "a share above 1": (TWO, ["shares", MARGINALS + "LOCATION,Quux,2"], 1, "line 5 has a share that is not above 0"),
     "a value twice": (TWO, ["shares", MARGINALS + "OCCUPATION,BAKER,.1"], 1, "line 5 has a value that an earlier"),
     "shares above 1": (TWO, ["shares", MARGINALS + "OCCUPATION,Quux,.6"], 1, "of 'OCCUPATION' add up to 1.110"),
-    "a share in words": (TWO, ["shares", MARGINALS + "AGE,Quux,half"], 1, "line 5 has a share that is no number"),
-    "no file of shares": (TWO, ["--marginals", "nope", "--population", "9"], 1, "'nope' does not exist"),
 }  # fmt: skip
 
 

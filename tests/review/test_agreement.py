@@ -4,21 +4,24 @@ from reviewed_corpus import LINES, begin, mark
 from tasks.review.agreement import agreements, cohens_kappa
 
 
-def test_kappa_by_hand():
-    # 20 yes-yes, 5 yes-no, 10 no-yes, 15 no-no: observed .7, by chance .5 * .6 + .5 * .4 = .5.
-    pairs = [("y", "y")] * 20 + [("y", "n")] * 5 + [("n", "y")] * 10 + [("n", "n")] * 15
-    assert cohens_kappa(pairs) == pytest.approx(0.4)
-    assert cohens_kappa([("y", "n"), ("n", "y")]) == -1
-    assert cohens_kappa([("n", "n")] * 3) is None
-    assert cohens_kappa([]) is None
+@pytest.mark.parametrize(
+    ("pairs", "kappa"),
+    [
+        # 20 yes-yes, 5 yes-no, 10 no-yes, 15 no-no: observed .7, by chance .5 * .6 + .5 * .4 = .5.
+        ([("y", "y")] * 20 + [("y", "n")] * 5 + [("n", "y")] * 10 + [("n", "n")] * 15, pytest.approx(0.4)),
+        ([("y", "n"), ("n", "y")], -1),
+        ([("n", "n")] * 3, None),
+    ],
+)
+def test_kappa_by_hand(pairs, kappa):
+    assert cohens_kappa(pairs) == kappa
 
 
-def test_two_reviewers_are_held_side_by_side(corpus):
+def test_two_reviewers_are_compared_word_by_word(corpus):
     begin().save(3, [mark(3, "Zoë")], 1.0)
     begin().save(0, [mark(0, "Anna"), mark(0, "Rome", "LOCATION", False)], 1.0)
-    begin().save(2, [], 1.0)
-    begin("bob", second=True).save(3, [mark(3, "Zoë")], 1.0)
     second = begin("bob", second=True)
+    second.save(3, [mark(3, "Zoë")], 1.0)
     second.save(0, [mark(0, "Anna", direct=False), mark(0, "Smith"), mark(0, "Rome", "ORGANISATION", False)], 1.0)
     (found,) = agreements(second.review, LINES)
     # Line 4 has the words Zoë said hi to Tom aunt, line 1 five. Both mark Zoë, Anna and Rome, bob marks Smith too.

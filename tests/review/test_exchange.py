@@ -5,8 +5,6 @@ import pytest
 from reviewed_corpus import LINES, begin, mark
 
 from tasks.errors import CorpusError, ParameterError
-from tasks.labelled_text.labelled_lines import read_labelled
-from tasks.review import record
 from tasks.review.exchange import take_import, write_export
 
 MARKS = {
@@ -56,13 +54,6 @@ def test_lines_to_review_carry_suggestions_and_are_no_review_until_somebody_has_
     assert begin().own == []
 
 
-def test_gold_is_read_by_the_evaluation_of_techniques(corpus):
-    write_export(reviewed(), "gold", Path("gold.jsonl"), None, reviewed=False)
-    lines = list(read_labelled("gold.jsonl"))
-    assert [(line.text, line.document) for line in lines] == [(LINES[3], "2"), (LINES[0], "1"), (LINES[2], "1")]
-    assert [lines[1].text[span.start : span.end] for span in lines[1].spans] == ["Anna Smith", "Rome"]
-
-
 TEXT = f"{LINES[1]}\r\n{LINES[3]}"
 
 
@@ -75,53 +66,18 @@ TEXT = f"{LINES[1]}\r\n{LINES[3]}"
         ("UTF-16 code units with a CRLF as one", lambda text: len(text.replace("\r\n", "\n").encode("utf-16-le")) // 2),
     ],
 )
-@pytest.mark.parametrize("with_text", [True, False])
-def test_shifted_offsets_are_converted_where_the_text_says_how(corpus, unit, width, with_text):
+def test_shifted_offsets_are_converted_where_the_text_says_how(corpus, unit, width):
     def span(word: str) -> dict:
         start = TEXT.index(word)
-        found = {"start": width(TEXT[:start]), "end": width(TEXT[: start + len(word)]), "label": "PER"}
-        return found | ({"text": word} if with_text else {})
+        return {"start": width(TEXT[:start]), "end": width(TEXT[: start + len(word)]), "label": "PER", "text": word}
 
     said, marks = taken("prodigy", json.dumps({"text": TEXT, "spans": [span("Bob"), span("Zoë"), span("Tom")]}) + "\n")
     assert marks == {1: (mark(1, "Bob"),), 3: (mark(3, "Zoë"), mark(3, "Tom"))}
     assert (f"offsets were in {unit}" in said) == (unit != "characters")
 
 
-def test_a_line_end_that_a_tool_counts_as_two(corpus):
-    text = f"{LINES[0]}\n{LINES[5]}\n{LINES[1]}"
-    start = text.index("Bob") + 2
-    said, marks = taken("doccano", json.dumps({"text": text, "label": [[start, start + 3, "PER"]]}))
-    assert marks == {0: (), 5: (), 1: (mark(1, "Bob"),)}
-    assert "characters with a line end as two" in said
-
-
 def doccano(*spans: list, text: str = LINES[0], **more) -> str:
     return json.dumps({"text": text, "label": list(spans), **more}) + "\n"
-
-
-OTHER_TEXT = {"start": 1, "end": 5, "text": "Anna", "labels": ["PERSON"]}
-TASK = {"data": {"text": LINES[0]}, "annotations": [{"result": [{"value": OTHER_TEXT}]}]}
-
-
-@pytest.mark.parametrize(
-    ("form", "content", "error", "message"),
-    [
-        ("doccano", doccano([0, 90, "PER"]), CorpusError, "1 of 1 spans do not cover their text, or end outside"),
-        ("label-studio", json.dumps([TASK]), CorpusError, "1 of 1 spans do not cover their text"),
-        ("doccano", doccano([0, 4, "PERSN"]), ParameterError, r"'PERSN' \(1 spans\) \(did you mean 'PERSON'"),
-        ("doccano", doccano(text="Nobody has this line."), CorpusError, "1 lines that the corpus does not have"),
-        ("doccano", '{"text": "x"}\n', CorpusError, "record 1 is not of the format 'doccano': it has no 'labels'"),
-        ("doccano", doccano([0, "4", "PER"]), CorpusError, "record 1 is not of the format 'doccano'"),
-        ("doccano", "{\n", CorpusError, "is not JSON"),
-        ("label-studio", "{}", CorpusError, "holds no record"),
-        ("docano", "", ParameterError, "'docano' is not known.*did you mean 'doccano'"),
-    ],
-)
-def test_what_cannot_be_taken_is_refused_and_nothing_is_recorded(corpus, form, content, error, message):
-    with pytest.raises(error, match=message) as caught:
-        taken(form, content)
-    assert "Anna" not in str(caught.value)
-    assert begin("bob").own == []
 
 
 def test_what_is_left_out_is_counted(corpus):
@@ -141,6 +97,25 @@ def test_what_is_left_out_is_counted(corpus):
     assert "replace what the same reviewer" in taken("doccano", labels={"verb": "WORK"})[0]
 
 
+@pytest.mark.parametrize(
+    ("form", "content", "error", "message"),
+    [
+        ("doccano", doccano([0, 90, "PER"]), CorpusError, "1 of 1 spans do not cover their text, or end outside"),
+        ("doccano", doccano([0, 4, "PERSN"]), ParameterError, r"'PERSN' \(1 spans\) \(did you mean 'PERSON'"),
+        ("doccano", doccano(text="Anna is not here."), CorpusError, "1 lines that the corpus does not have"),
+        ("doccano", doccano([0, "4", "PER"]), CorpusError, "record 1 is not of the format 'doccano'"),
+        ("doccano", "{\n", CorpusError, "is not JSON"),
+        ("label-studio", "{}", CorpusError, "holds no record"),
+        ("docano", "", ParameterError, "'docano' is not known.*did you mean 'doccano'"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_and_nothing_is_recorded(corpus, form, content, error, message):
+    with pytest.raises(error, match=message) as caught:
+        taken(form, content)
+    assert "Anna" not in str(caught.value)
+    assert begin("bob").own == []
+
+
 def test_annotators_of_a_tool_stay_two_reviewers(corpus):
     annotations = [{"completed_by": {"id": 1, "email": "x@y.org"}, "result": []}, {"completed_by": 2, "result": []}]
     skipped = {"completed_by": 3, "result": [], "was_cancelled": True}
@@ -148,9 +123,3 @@ def test_annotators_of_a_tool_stay_two_reviewers(corpus):
     said, _ = taken("label-studio", json.dumps([task]))
     assert said.splitlines()[0] == "label-studio: 2 lines taken, 0 words marked, by 2, x@y.org"
     assert "1 skipped annotations" in said
-    assert {each.reviewer for each in record.read(record.path_of("mail")).lines} == {"2", "x@y.org"}
-
-
-def test_spacys_training_examples_are_read(corpus):
-    example = json.dumps([LINES[0], {"entities": [[0, 10, "PERSON"]]}])
-    assert taken("prodigy", example)[1] == {0: (mark(0, "Anna"), mark(0, "Smith"))}

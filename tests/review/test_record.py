@@ -30,6 +30,18 @@ def test_a_review_is_read_as_it_was_written_and_closed_to_others(corpus):
         record.create(path, plan())
 
 
+@pytest.mark.parametrize(("old", "new"), [('"label"', '"lable"'), ("^.*$", "[]"), (".{20}$", "")])
+def test_a_damaged_line_is_named_without_a_word_of_it(corpus, old, new):
+    path = record.path_of("mail")
+    record.create(path, plan())
+    record.append(path, [line(3), line(0, *ANNA)])
+    *whole, last = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([*whole, re.sub(old, new, last, count=1)]), encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"mail\.jsonl': line 3 is damaged: ") as caught:
+        record.read(path)
+    assert "Anna" not in str(caught.value)
+
+
 def append_forty(path, name):
     for n in range(40):
         record.append(path, [ReviewedLine(n % 6, f"{name}{n}", "w", 1.0, "d", ())])
@@ -52,20 +64,8 @@ def test_lines_beyond_a_gap_wait_and_marks_of_two_are_united(corpus):
     rome = mark(0, "Rome", "ORGANISATION", True)
     later = line(0, rome, by="bob", when="2026-01-02T00:00:00+00:00")
     review = Review(plan(), (later, line(0, *ANNA), line(3), line(1)))
-    assert record.prefix_length(review) == 2
-    assert record.waiting(review) == 1
+    assert (record.prefix_length(review), record.waiting(review)) == (2, 1)
     assert record.marks_of(review) == {3: (), 0: (*ANNA[:2], replace(ANNA[2], direct=True))}
-
-
-@pytest.mark.parametrize(("old", "new"), [('"label"', '"lable"'), ("^.*$", "[]"), (".{20}$", "")])
-def test_a_damaged_line_is_named_without_a_word_of_it(corpus, old, new):
-    path = record.path_of("mail")
-    record.create(path, plan())
-    record.append(path, [line(3), line(0, *ANNA)])
-    *whole, last = path.read_text(encoding="utf-8").splitlines()
-    path.write_text("\n".join([*whole, re.sub(old, new, last, count=1)]), encoding="utf-8")
-    with pytest.raises(CorpusError, match=r"mail\.jsonl': line 3 is damaged: "):
-        record.read(path)
 
 
 def test_a_review_of_another_text_is_refused(corpus):
@@ -99,18 +99,14 @@ def test_a_shipped_review_counts_for_its_very_text_and_is_extended_as_the_users(
 
 def test_a_reading_goes_on_goes_back_and_ends(corpus):
     reading = begin(stop=3)
-    assert reading.next_line() == 3
     reading.save(3, [mark(3, "Zoë")], 1.0)
     reading.save(0, ANNA, 1.0)
     reading.undo()
     reading.undo()
-    assert reading.next_line() == 3
     assert [word["text"] for word in reading.shown(3)["words"] if word["mark"]] == ["Zoë"]
-    reading.save(3, [], 1.0)
-    assert reading.next_line() == 0
-    reading.save(0, ANNA, 1.0)
-    assert reading.next_line() == 2
-    reading.save(2, [], 1.0)
+    for line, marks in ((3, ()), (0, ANNA), (2, ())):
+        assert reading.next_line() == line
+        reading.save(line, marks, 1.0)
     assert reading.next_line() is None
     # Another process goes on where this one ended, and a second reader gets the lines of the first.
     assert begin().next_line() == 1
@@ -121,14 +117,11 @@ def test_a_reading_goes_on_goes_back_and_ends(corpus):
 def test_what_is_shown_is_the_line_with_what_is_known(corpus):
     shown = begin().shown(0)
     assert "".join(word["gap"] + word["text"] for word in shown["words"]) + shown["rest"] == LINES[0]
+    person, place = {"label": "PERSON", "direct": True}, {"label": "LOCATION", "direct": False}
     assert [(word["text"], word["masked"], word["mark"]) for word in shown["words"]] == [
-        ("Anna", True, {"label": "PERSON", "direct": True}),
-        ("Smith", True, {"label": "PERSON", "direct": True}),
-        ("lives", False, None),
-        ("in", False, None),
-        ("Rome", False, {"label": "LOCATION", "direct": False}),
-    ]
+        ("Anna", True, person), ("Smith", True, person), ("lives", False, None), ("in", False, None),
+        ("Rome", False, place),
+    ]  # fmt: skip
     # Lines of another document are no context.
     assert (shown["before"], shown["after"]) == ([], [LINES[1], LINES[2]])
-    assert begin().shown(3)["before"] == []
     assert not any(word["mark"] for word in begin(suggestions=False).shown(0)["words"])

@@ -4,7 +4,6 @@ import pytest
 
 from tasks.corpora.words import word_spans
 from tasks.review.plan import STRATA, make_plan, stratum_of
-from tasks.review.record import text_digest
 
 NOTHING = frozenset()
 LINES = ["well Anna left"] * 40 + ["well then Zürich"] * 40 + ["so it goes"] * 120
@@ -20,12 +19,10 @@ MASKS = {"ours": [NOTHING] * 200, "theirs": [NOTHING] * 200}
         ("then Anna left", [], {"Anna": "PERSON"}, [["Anna"], []], "direct finding unmasked"),
         ("then Anna left", ["Anna"], {"Anna": "PERSON"}, [["Anna"]], "direct finding masked"),
         ("it was in may", [], {"may": "DATE"}, [["may"]], "other finding unmasked"),
-        ("it was in may", ["may"], {"may": "DATE"}, [["may"]], "other finding masked"),
         ("it was Anna", [], {}, [["Anna"]], "name-like word unmasked"),
         ("room b12 it is", [], {}, [], "name-like word unmasked"),
         ("It is. Then I left.", [], {}, [], "no finding"),
         ("a b c d e f g h i j", [], dict.fromkeys("abcdefghij", "DATE"), [], "many findings unmasked"),
-        ("", [], {}, [], "no finding"),
     ],
 )
 def test_the_stratum_of_a_line(line, masked, found, others, name):
@@ -36,7 +33,6 @@ def test_the_stratum_of_a_line(line, masked, found, others, name):
 
 def test_every_line_comes_once_and_the_seed_decides():
     plan = make_plan(LINES, MASKS, READER, "ours", 1)
-    assert plan.text == text_digest(LINES)
     assert sorted(line for line, _ in plan.queue) == list(range(200))
     assert [stratum.lines for stratum in plan.strata] == [40, 40, 120]
     assert plan == make_plan(iter(LINES), MASKS, iter(READER), "ours", 1)

@@ -3,29 +3,18 @@
 import json
 
 import pytest
-from marked_text import MaskedText, unmarked
+from marked_text import MaskedText
 from reviewed_corpus import LINES, mark, plan
 
 from tasks.cli import main
 from tasks.errors import CorpusError
 from tasks.review import record
 from tasks.review.estimate import estimate
-from tasks.review.reader import Accuracy, corrected, mentions
+from tasks.review.reader import Accuracy, corrected
 from tasks.review.record import ReviewedLine
-from tasks.review.unmasked import reader_sidecar, unmasked_by_technique
+from tasks.review.unmasked import unmasked_by_technique
 
 READER = ["{PERSON:Anna} {PERSON:Smith} met {PERSON:Bob} in {LOCATION:Rome}", "{PERSON:Carla} slept", "nobody came"]
-
-
-def test_a_mention_is_a_run_of_one_class_with_white_space_between():
-    for marked, expected in (
-        ("{PERSON:Anna} {PERSON:Smith} slept", [2]),
-        ("{PERSON:Anna}, {PERSON:Bob} slept", [1, 1]),
-        ("{PERSON:Anna} {LOCATION:Rome}", [1, 1]),
-        ("nobody", []),
-    ):
-        line, words = unmarked(marked)
-        assert [len(mention) for mention in mentions(line, words)] == expected
 
 
 def test_counts_are_corrected_by_hand():
@@ -54,8 +43,9 @@ def test_planted_names_raise_the_figure_and_one_word_of_a_name_is_enough(tmp_pat
     assert 0 < rates[0] < rates[1] < rates[2]
     assert found["none"].quasi.unmasked_found == found["none"].classes["LOCATION"].found == 1
     assert {each.by for each in found.values()} == {"reference reader"}
-    assert "precision" in found["all"].basis
     assert "is the reference reader" in found["reader"].basis
+    with pytest.raises(CorpusError, match="every_tagger"):
+        unmasked_by_technique("elsewhere", written["reader"].raw, sidecars, tmp_path / "nothing.jsonl")
 
 
 def test_the_command_reports_by_technique_and_refuses_texts_of_two_corpora(tmp_path, monkeypatch, capsys):
@@ -80,22 +70,6 @@ def test_the_command_reports_by_technique_and_refuses_texts_of_two_corpora(tmp_p
     ):
         assert main(arguments) == 1
         assert said in capsys.readouterr().err
-
-
-def test_the_reader_is_the_compared_technique_where_there_is_one(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert "reader" in reader_sidecar("mail").parts
-    (tmp_path / reader_sidecar("mail")).parent.mkdir(parents=True)
-    compared = tmp_path / "data/private/masked/mail/train/every_tagger/sidecar.jsonl"
-    compared.parent.mkdir(parents=True)
-    compared.touch()
-    assert tmp_path / reader_sidecar("mail") == compared
-
-
-def test_without_a_review_somebody_must_have_read_the_text(tmp_path):
-    text = MaskedText.write(tmp_path, READER)
-    with pytest.raises(CorpusError, match="every_tagger"):
-        unmasked_by_technique("elsewhere", text.raw, {"list": text.sidecar}, tmp_path / "nothing.jsonl")
 
 
 def test_a_review_of_this_text_goes_before_the_reader_and_one_of_another_text_is_refused(corpus):

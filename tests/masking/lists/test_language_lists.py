@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from restoring import restored
 
 from tasks.cli import main
 from tasks.corpora.word_list import read_word_list
@@ -27,10 +28,19 @@ def masked(lists, lines=LINES, **settings):
     return [text for text, _ in technique.mask(lines, "mask", tally, with_spans=False)], technique, tally
 
 
-def test_everyday_words_of_both_languages_are_unmasked():
+def test_everyday_words_of_both_languages_are_unmasked_and_names_are_not():
     texts, technique, tally = masked({"en": "allow_list", "es": 10_000})
     assert tally.masked_words <= 2, texts
     assert max(technique.by_language.shares[code] for code in ("en", "es")) < 0.1
+    texts, *_ = masked({"en": 3000, "es": 3000}, ["maría y carlos viven en madrid con su familia"])
+    assert texts == ["[MASK] y [MASK] viven en [MASK] con su familia"]
+    # ``mehmet`` is a frequent word of Turkish text, and among the names that are given in Germany.
+    texts, *_ = masked({"de": 20_000, "tr": 40_000}, ["dün mehmet ile okula gittik", "das ist ein schöner tag"])
+    assert texts[0].split()[1] == "[MASK]"
+    lines = [*LINES, "yesterday we went to Sandwich with Hope", "mi hermana vive en Calle"] * 5
+    for mask_names, expected in ((True, "yesterday we went to [MASK] with [MASK]"), (False, lines[5])):
+        texts, *_ = masked({"en": "all", "es": "all"}, lines, mask_names=mask_names)
+        assert (texts[0], texts[5]) == (LINES[0], expected)
 
 
 def test_of_one_language_alone_a_word_is_looked_up_in_its_own():
@@ -40,15 +50,6 @@ def test_of_one_language_alone_a_word_is_looked_up_in_its_own():
     assert set(texts[1].split()) == {"[MASK]"}
     assert texts[2] == "[MASK] I told you that already [MASK] [MASK] [MASK] [MASK]"
     assert texts[5] == "there is no way that we can do this"
-
-
-def test_names_are_not_everyday_words_however_frequent():
-    lines = ["maría y carlos viven en madrid con su familia", "john works in chicago"]
-    texts, *_ = masked({"en": 3000, "es": 3000}, lines)
-    assert texts == ["[MASK] y [MASK] viven en [MASK] con su familia", "[MASK] works in [MASK]"]
-    # ``mehmet`` is a frequent word of Turkish text, and among the names that are given in Germany.
-    texts, *_ = masked({"de": 20_000, "tr": 40_000}, ["dün mehmet ile okula gittik", "das ist ein schöner tag"])
-    assert texts[0].split()[1] == "[MASK]"
 
 
 @pytest.fixture
@@ -69,42 +70,17 @@ def test_allowed_words_are_written_with_their_language(tmp_path, files):
     assert "mujhe" in read_word_list(tmp_path / "kept.txt", of_languages=True).by_language["hi-Latn"]
 
 
-def test_the_list_may_be_a_file(tmp_path):
-    path = tmp_path / "words.txt"
-    path.write_text("hermana\nmi\n", encoding="utf-8")
-    settings = LanguageLists(kind="language_lists", lists={"en": "all", "es": str(path)})
-    assert settings.files == [str(path)]
-    texts, *_ = masked({"en": "all", "es": str(path)})
-    assert texts[1].split()[:3] == ["mi", "hermana", "[MASK]"]
-
-
-def test_names_are_masked_though_they_are_on_a_list():
-    lines = [*LINES, "yesterday we went to Sandwich with Hope", "mi hermana vive en Calle"] * 5
-    for mask_names, expected in ((True, "yesterday we went to [MASK] with [MASK]"), (False, lines[5])):
-        texts, *_ = masked({"en": "all", "es": "all"}, lines, mask_names=mask_names)
-        assert (texts[0], texts[5]) == (LINES[0], expected)
-
-
-CHINESE = ["我明天去 shopping，然后OK了", "我们的 meeting 很有意思。", "the weather is nice 今天"] * 3
-
-
 def test_chinese_is_divided_where_no_space_divides_it():
     """Offsets are those of the line, so that the sidecar gives it back; words are counted as they are divided."""
     pytest.importorskip("jieba")
+    lines = ["我明天去 shopping，然后OK了", "我们的 meeting 很有意思。", "the weather is nice 今天"] * 3
     technique = LanguageLists(kind="language_lists", lists={"en": "all", "zh": 20}).build(None, 1)
     tally = MaskingTally()
-    found = list(technique.mask(CHINESE, "mask", tally, with_spans=True))
+    found = list(technique.mask(lines, "mask", tally, with_spans=True))
     assert found[0][0] == "我[MASK][MASK] shopping，[MASK]OK了"
-    for line, (text, spans) in zip(CHINESE, found, strict=True):
-        assert [line[span.start : span.end] for span in spans] == [span.original for span in spans]
-        for span in spans:
-            text = text.replace("[MASK]", span.original, 1)
-        assert text == line
+    assert [restored(line, *each) for line, each in zip(lines, found, strict=True)] == lines
     assert tally.words == 3 * (7 + 5 + 5)
-    assert 0 < tally.masked_words < tally.words
-    assert masked({"en": "all", "zh": "all"}, CHINESE)[0] == CHINESE
-    explained = [word for _, words in technique.explain(CHINESE[:1]) for word in words]
-    assert [CHINESE[0][word.start : word.end] for word in explained][:3] == ["我", "明天", "去"]
+    assert masked({"en": "all", "zh": "all"}, lines)[0] == lines
 
 
 @pytest.mark.parametrize(
@@ -122,46 +98,28 @@ def test_a_marker_names_its_language_and_what_that_gives_away_is_measured(tmp_pa
 
 @pytest.mark.parametrize(
     ("lists", "error"),
-    [
-        ({"es": 5}, "two languages or more"),
-        ({"en": 5, "es": -1}, "-1 is no number of words"),
-        ({"en": 5, "xq": 5}, "no frequencies of its words"),
-        ({"es": "allow_list", "en": 5}, "list of English words"),
-    ],
+    [({"es": 5}, "two languages or more"), ({"en": 5, "xq": 5}, "no frequencies of its words")],
 )
 def test_refusals(lists, error):
     with pytest.raises(ParameterError, match=error):
         check_settings(LanguageLists, {"kind": "language_lists", "lists": lists}, "options")
 
 
-def test_every_report_says_what_was_masked_of_each_language(tmp_path, files, capsys):
-    """By a technique that knows no languages as by one that does; whoever reads it is warned of an English list."""
-    for technique, options in (
-        ("allow_list", ["--languages", "en,es"]),
-        ("language_lists", []),
-        ("combination", ["--set", "rule=union", "--set", "parts=[{kind: language_lists}, {kind: allow_list}]"]),
-        ("allow_list", []),
-    ):
-        assert main(["mask", "--technique", technique, *options, *files]) == 0
-        assert ("masked more than 2 times" in capsys.readouterr().err) == (bool(options))
-        measured = json.loads((tmp_path / "a.json").read_text())["measured"]
-        shares = measured["masked_by_language"]
-        assert measured["most_masked_language"] == max(shares.values(), default=None)
-        assert (shares == {}) == (technique == "allow_list" and not options)
-
-
-def test_a_preview_says_of_each_word_its_language(files, capsys):
-    assert main(["preview", "--technique", "allow_list", "--languages", "en,es", *files[:2]]) == 0
-    shown = capsys.readouterr().out
-    assert "es: not on the allow list" in shown
-    assert "en: not on the allow list" not in shown
+@pytest.mark.parametrize("technique", ["allow_list", "language_lists", "combination"])
+def test_every_report_says_what_was_masked_of_each_language(tmp_path, files, capsys, technique):
+    """By a technique that knows no languages as by one that does; a list of English words is warned of."""
+    parts = ["--set", "rule=union", "--set", "parts=[{kind: language_lists}, {kind: allow_list}]"]
+    options = {"allow_list": ["--languages", "en,es"], "combination": parts}.get(technique, [])
+    assert main(["mask", "--technique", technique, *options, *files]) == 0
+    assert ("masked more than 2 times" in capsys.readouterr().err) == bool(options)
+    measured = json.loads((tmp_path / "a.json").read_text())["measured"]
+    assert measured["most_masked_language"] == max(measured["masked_by_language"].values())
 
 
 def test_words_at_a_switch_are_kept_where_they_are_words_of_their_language():
     """A name at a switch is none of them, and neither is a word elsewhere."""
     lines = [*LINES, "the carburettor estaba sucio", "we saw that carburettor with filomena ayer por la noche"]
-    lists = {"en": 500, "es": 500}
-    texts = [masked(lists, lines, keep_switch_points=keep)[0] for keep in (False, True)]
-    assert texts[0][5] == "the [MASK] estaba [MASK]"
-    assert texts[1][5] == "the carburettor estaba [MASK]"
-    assert texts[1][6].split()[3:6] == ["[MASK]", "with", "[MASK]"]
+    lost, kept = (masked({"en": 500, "es": 500}, lines, keep_switch_points=keep)[0] for keep in (False, True))
+    assert lost[5] == "the [MASK] estaba [MASK]"
+    assert kept[5] == "the carburettor estaba [MASK]"
+    assert kept[6].split()[3:6] == ["[MASK]", "with", "[MASK]"]

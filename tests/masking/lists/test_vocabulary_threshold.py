@@ -1,8 +1,7 @@
 import pytest
 
-from tasks.errors import CorpusError, ParameterError
+from tasks.errors import ParameterError
 from tasks.masking.lists.vocabulary_threshold import VocabularyThreshold
-from tasks.masking.technique import MaskingTally
 from tasks.settings.checks import check_settings
 
 
@@ -17,33 +16,25 @@ def counts(tmp_path):
     return str(path)
 
 
-def test_most_frequent_folded_words_stay_unmasked_and_reasons_say_the_rank(counts):
-    for number, words in ((1, "the"), (2, "the of"), (3, "the of ant"), (4, "the of ant bee")):
-        technique = settings(number).build(counts, 1)
-        assert technique.allowed_words == set(words.split())
+def test_most_frequent_folded_words_stay_unmasked_and_reasons_say_the_rank(counts, tmp_path):
+    for number, words in ((1, "the"), (2, "the of"), (4, "the of ant bee")):
+        assert settings(number).build(counts, 1).allowed_words == set(words.split())
     ((_, words),) = settings(2).build(counts, 1).explain(["The bee, Tom"])
     assert [word.reason for word in words] == [
         "rank 1 of the vocabulary; the first 2 stay unmasked",
         "rank 4 of the vocabulary; the first 2 stay unmasked",
         "not in the vocabulary of 5 words",
     ]
+    # A vocabulary of the user's, in order, goes before word counts.
+    path = tmp_path / "words.txt"
+    path.write_text("\ufeffThe\nof\nthe\n\nbee\n", encoding="utf-8")
+    assert settings(3, path=str(path)).build(counts, 1).allowed_words == {"the", "of", "bee"}
 
 
 def test_without_a_file_the_published_frequencies_are_taken():
     technique = settings(100, vocabulary_size=20_000).build(None, 1)
     assert {"the", "of", "and", "you"} <= technique.allowed_words
     assert len(technique.allowed_words) == 100
-    ((text, _),) = technique.mask(["The year 2019 of Quetzalcoatl"], "mask", MaskingTally(), with_spans=False)
-    assert text == "The [MASK] [MASK] of [MASK]"
-
-
-def test_a_vocabulary_of_the_users_in_order_goes_before_word_counts(tmp_path, counts):
-    path = tmp_path / "words.txt"
-    path.write_text("\ufeffThe\nof\nthe\n\nbee\n", encoding="utf-8")
-    assert settings(3, path=str(path)).build(counts, 1).allowed_words == {"the", "of", "bee"}
-    path.write_text("\n")
-    with pytest.raises(CorpusError, match="is empty"):
-        settings(1, path=str(path)).build(counts, 1)
 
 
 def test_more_words_than_there_are(counts):

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import ModelError
 from tasks.masking.settings import CrfTagger
 from tasks.masking.taggers import crf_tagger
 from tasks.masking.taggers.crf_features import feature_lists, tokens_of
@@ -66,10 +65,3 @@ def test_every_character_but_white_space_is_in_exactly_one_token(text):
     covered = [index for start, end, _ in tokens_of(text) for index in range(start, end)]
     assert covered == sorted(set(covered))
     assert {index for index, character in enumerate(text) if not character.isspace()} <= set(covered)
-
-
-@pytest.mark.parametrize("content", [b"", b"lCRF", b"x" * 5000])
-def test_a_file_that_is_no_model_is_an_error(tmp_path, content):
-    (tmp_path / MODEL_FILE).write_bytes(content)
-    with pytest.raises(ModelError, match=r"is no model of CRFsuite, or damaged; train it again"):
-        crf_tagger.CrfWeights(tmp_path / MODEL_FILE)

@@ -34,9 +34,7 @@ def masked(shipped):
             ("5@3 euros, a @ home", "1748503543012 please check this :)", "use std::vector here")),
         # By their form, whatever a model says.
         ("crf", "iban de89370400440532013000 please", "iban [IDENTIFIER] please"),
-        ("crf", "pay to gb82west12345698765432", "pay to [IDENTIFIER]"),
         ("crf", "ip 2001:db8::1 ok", "ip [IDENTIFIER] ok"),
-        ("crf", "de:ad:be:ef:ca:fe is down", "[IDENTIFIER] is down"),
         ("crf", "id 110bcd25-a55d-453a-8046-1297901ea002 failed", "id [IDENTIFIER] failed"),
         # Names in signs for letters.
         *(("crf", f"we met {name} Smith here", "we met [PERSON] [PERSON] here") for name in
@@ -50,18 +48,17 @@ def test_private_words_in_other_signs_are_masked(masked, kind, line, text):
 @pytest.mark.parametrize(
     "address",
     [
-        "anna.k@corp.local", "anna@intranet", "eva.k@mail.internal", "tom@db01.lan", "max@firma.example",
-        "ann@example.nosuchsuffix", "lena.brandt＠gmx.de", "alice\u200b.novak@\u200bexample.com",
+        "anna.k@corp.local", "anna@intranet", "tom@db01.lan", "max@firma.example", "ann@example.nosuchsuffix",
+        "lena.brandt＠gmx.de", "alice\u200b.novak@\u200bexample.com",
     ],
 )  # fmt: skip
 def test_every_address_is_a_contact(masked, address):
     assert masked("presidio", f"write to {address}, please") == "write to [CONTACT], please"
 
 
-@pytest.mark.parametrize("stamp", ["1748503543012", "1748503543000016", "1748503543012000007"])
-def test_a_time_stamp_is_no_card(shipped, stamp):
-    ((_, spans),) = shipped("presidio").tag([f"the number {stamp}"])
-    assert "CREDIT_CARD" not in {span.label for span in spans}
+def test_a_time_stamp_is_no_card(shipped):
+    lines = [f"the number {stamp}" for stamp in ("1748503543012", "1748503543000016", "1748503543012000007")]
+    assert "CREDIT_CARD" not in {span.label for _, spans in shipped("presidio").tag(lines) for span in spans}
 
 
 def test_an_address_round_the_border_of_a_window(masked):

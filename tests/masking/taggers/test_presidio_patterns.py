@@ -24,14 +24,6 @@ def found(entity_type, text, lowest=ALONE):
     return [text[start:end] for start, end in sorted(longest)]
 
 
-def marked(text):
-    return re.findall(r"\{([^}]*)\}", text)
-
-
-def unmarked(text):
-    return re.sub("[{}]", "", text)
-
-
 FOUND = {
     "STREET_ADDRESS": [
         "She moved to {231 West Eighth Street} last May.", "It is at {12 Oak Ave., Apt. 4B}, so ring twice.",
@@ -62,26 +54,24 @@ FOUND = {
     ],
 }  # fmt: skip
 WITH_CONTEXT = {
-    "STREET_ADDRESS": [
-        "Tosh lives at {Maneezi 75}", "in March 75 and June 1987",
-    ],
+    "STREET_ADDRESS": ["Tosh lives at {Maneezi 75}", "in March 75 and June 1987"],
     "PHONE_NUMBER": [
         "call {0494 92 82 32} now", "call {450 0840}?", "reach 40.20 per barrel", "from 2019-2020", "1,234 567",
     ],
 }  # fmt: skip
+CASES = [
+    (name, text, alone)
+    for table, alone in ((FOUND, True), (WITH_CONTEXT, False))
+    for name, texts in table.items()
+    for text in texts
+]
 
 
-@pytest.mark.parametrize(("entity_type", "text"), [(name, text) for name in FOUND for text in FOUND[name]])
-def test_what_a_pattern_takes_alone(entity_type, text):
-    assert found(entity_type, unmarked(text)) == marked(text)
-
-
-@pytest.mark.parametrize(
-    ("entity_type", "text"), [(name, text) for name in WITH_CONTEXT for text in WITH_CONTEXT[name]]
-)
-def test_what_a_pattern_takes_with_a_context_word(entity_type, text):
-    assert found(entity_type, unmarked(text), lowest=0.0) == marked(text)
-    assert found(entity_type, unmarked(text)) == []
+@pytest.mark.parametrize(("entity_type", "text", "alone"), CASES)
+def test_what_a_pattern_takes_alone_or_with_a_context_word(entity_type, text, alone):
+    unmarked, marked = re.sub("[{}]", "", text), re.findall(r"\{([^}]*)\}", text)
+    assert found(entity_type, unmarked) == (marked if alone else [])
+    assert alone or found(entity_type, unmarked, lowest=0.0) == marked
 
 
 HOSTILE = "a|A |Aa |1 |12 A |12 Oak |Suite |de |rue de |Rue A |@|u/|Apt 1, |1-|\n|corner of A "

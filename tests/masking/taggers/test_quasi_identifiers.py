@@ -18,12 +18,11 @@ def technique():
         "She owed {approximately} {EUR} {1,470,000} to him.",
         "He paid {100,000} {Polish} {zlotys} ({PLN}) in cash.",
         "It cost {3} {million} {pounds}, or ${20}.",
-        "He was {48} {years} {old}, after {ten} {years} and a half of it.",
+        "He was {48} {years} {old}, after {ten} {years} and a half of it. May I have one of those?",
         "{Twenty}-{four} {hours} later forty % had left.",
         "The {pharmacists} and a {civil} {engineer} met.",
         "Room {12} of {5/48}, {40}% full.",
         "It was a fine year for the two of them.",
-        "May I have one of those?",
     ],
 )
 def test_amounts_durations_figures_and_occupations(technique, line):
