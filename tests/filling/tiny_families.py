@@ -95,8 +95,6 @@ TOKENIZERS: dict[str, Callable[[], Any]] = {
 }
 MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bert": ("bert", "Bert", {}),
-    "electra": ("bert", "Electra", {"embedding_size": 8}),
-    "distilbert": ("bert", "DistilBert", {}),
     "mpnet": ("mpnet", "MPNet", {}),
     "roberta": ("roberta", "Roberta", {}),
     "modernbert": ("modernbert", "ModernBert", {"local_attention": 4}),
@@ -109,14 +107,9 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }  # fmt: skip
 """Tokenizer, architecture as Hugging Face's classes name it, and what is special of its configuration."""
 FAMILIES = sorted(MODELS)
-MIXING = ("convbert", "fnet", "nystromformer", "yoso")
+MIXING = ("convbert", "fnet")
 """Architectures that mix padding into a sentence."""
-MODELS |= {
-    "convbert": ("bert", "ConvBert", {"embedding_size": 16}),
-    "fnet": ("bert", "FNet", {}),
-    "nystromformer": ("bert", "Nystromformer", {}),
-    "yoso": ("bert", "Yoso", {}),
-}
+MODELS |= {"convbert": ("bert", "ConvBert", {"embedding_size": 16}), "fnet": ("bert", "FNet", {})}
 
 
 @cache
@@ -131,8 +124,6 @@ def random_model(family: str, *, positions: int = 64) -> Any:
     architecture, configuration = (getattr(transformers, f"{name}{part}") for part in ("ForMaskedLM", "Config"))
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    if family == "distilbert":
-        sizes = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32}
     sizes |= {"vocab_size": len(tokenizer_of(family)), "pad_token_id": tokenizer_of(family).pad_token_id}
     model = architecture(configuration(max_position_embeddings=positions, initializer_range=0.8, **sizes, **options))
     return model.eval()

@@ -2,53 +2,23 @@
 
 import math
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 import torch
+from marked_text import MaskedText
 from pretrained_folder import perplexity, write
 from stage_commands import settings
 
 from tasks.cli import main
-from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.evaluation.by_language import language_groups
 from tasks.language_model.evaluation.perplexity import measure_perplexity
-from tasks.language_model.evaluation.reference_text import ReferenceText, read_reference_text, reference_text_of
+from tasks.language_model.evaluation.reference_text import read_reference_text, reference_text_of
 from tasks.language_model.evaluation.sentence_scores import read_scores
 from tasks.language_model.settings import EvaluationSettings
 from tasks.language_model.transformer.model import save_model
 from tasks.language_model.transformer.scoring import WordTransformer
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, UNKNOWN_ID, Vocabulary
-
-
-class Text(NamedTuple):
-    encoded: EncodedText
-    reference: ReferenceText
-
-
-@pytest.fixture
-def text(tmp_path, encoded):
-    """Reads lines as a model does and as an evaluation does, with the spans that techniques mask in them."""
-
-    def make(lines, masked=()):
-        path, sidecars = write(tmp_path / "text.txt", lines), {}
-        for technique, spans in dict(masked).items():
-            sidecars[technique] = tmp_path / f"{technique}.jsonl"
-            found = [
-                [MaskedSpan(start, end, "MASK", "test", line[start:end], 0) for start, end in own]
-                for line, own in zip(lines, spans, strict=True)
-            ]
-            write_sidecar(sidecars[technique], found)
-        return Text(encoded(lines), read_reference_text(path, sidecars))
-
-    return make
-
-
-def measured(model, text):
-    scores = WordTransformer(model, Vocabulary(SPECIAL_TOKENS)).score_targets(text.encoded)
-    return measure_perplexity(scores, text.reference, EvaluationSettings(bootstrap_samples=200), "signature")
 
 
 class BigramModel(torch.nn.Module):
@@ -65,20 +35,32 @@ class BigramModel(torch.nn.Module):
 
 
 @pytest.fixture
-def bigram(vocabulary):
-    """<s> then a or b, each 1/2; a then b 3/4 or </s> 1/4; b then </s> 1/2, <unk> 1/4 or a 1/4; <unk> then b."""
+def measured(tmp_path, vocabulary, encoded):
+    """Measures a text, by technique with what it masks: all are the same text.
+
+    The model: <s> then a or b, each 1/2; a then b 3/4 or </s> 1/4; b then </s> 1/2, <unk> 1/4 or a 1/4; <unk> then b.
+    """
     a, b = vocabulary.ids["a"], vocabulary.ids["b"]
     table = torch.zeros(len(vocabulary), len(vocabulary))
     table[START_ID, [a, b]] = 0.5
     table[a, b], table[a, END_ID] = 0.75, 0.25
     table[b, END_ID], table[b, UNKNOWN_ID], table[b, a] = 0.5, 0.25, 0.25
     table[UNKNOWN_ID, b] = 1.0
-    return BigramModel(table.clamp(min=1e-30).log())
+    model = WordTransformer(BigramModel(table.clamp(min=1e-30).log()), Vocabulary(SPECIAL_TOKENS))
+
+    def measure(**lines):
+        texts = {technique: MaskedText.write(tmp_path / technique, marked) for technique, marked in lines.items()}
+        raw = next(iter(texts.values())).raw
+        reference = read_reference_text(raw, {technique: each.sidecar for technique, each in texts.items()})
+        scores = model.score_targets(encoded(raw.read_text(encoding="utf-8").splitlines()))
+        return measure_perplexity(scores, reference, EvaluationSettings(bootstrap_samples=200), "signature")
+
+    return measure
 
 
-def test_a_bigram_model_by_hand(text, bigram):
+def test_a_bigram_model_by_hand(measured):
     # a b </s>: 1/2 * 3/4 * 1/2 = 3/16.  b <unk> b </s>: 1/2 * 1/4 * 1 * 1/2 = 1/16, without <unk> 1/4.
-    values, scores = measured(bigram, text(["a b", "", "b unheard b"]))
+    values, scores = measured(none=["a b", "", "b unheard b"])
     assert scores.line.tolist() == [1, 3]
     assert scores.of("all").targets.tolist() == [3, 4]
     assert scores.of("known").targets.tolist() == [3, 3]
@@ -97,10 +79,10 @@ def test_a_bigram_model_by_hand(text, bigram):
     assert {name: values[name] for name in expected} == expected
 
 
-def test_masked_words_and_the_rest_by_hand(text, bigram):
+def test_masked_words_and_the_rest_by_hand(measured):
     # Masked are b of the first line (3/4) and <unk> (1/4) and the last b (1) of the third.
-    spans = {"list": [[(2, 3)], [], [(2, 9), (10, 11)]], "none": [[], [], []], "first": [[], [], [(0, 1)]]}
-    values, _ = measured(bigram, text(["a b", "", "b unheard b"], spans))
+    first, none = ["a b", "", "{b} unheard b"], ["a b", "", "b unheard b"]
+    values, _ = measured(list=["a {b}", "", "b {unheard} {b}"], none=none, first=first)
     masked = values["masked_words"]["list"]
     assert (masked["words"], masked["unknown_words"], masked["share"]) == (3, 1, 3 / 5)
     assert masked["perplexity"] == pytest.approx((3 / 16) ** (-1 / 3), rel=1e-6)

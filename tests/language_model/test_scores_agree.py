@@ -1,5 +1,7 @@
 """A sentence has the same probability as a text, among hypotheses that share its prefixes, and word by word."""
 
+from random import Random
+
 import numpy as np
 import pytest
 import torch
@@ -10,21 +12,20 @@ from tiny_language_models import WORDS, save_causal, save_ngram, save_transforme
 from tasks.language_model.causal_lm.next_words import BEGINNING, WholeWords
 from tasks.language_model.model_folder import kind_of_model
 from tasks.language_model.opening import open_language_model
-from tasks.language_model.prefix_trees import batches_by_size, prefix_tree, score_groups
+from tasks.language_model.prefix_trees import prefix_tree, score_groups
 from tasks.language_model.vocabulary import END_ID
 
 
 def some_hypotheses():
-    """Distinct hypotheses as a recogniser makes them: of each sentence, variants in a word or two; some are empty."""
-    generator, found = np.random.default_rng(1), []
-    for _ in range(6):
-        first = list(generator.choice([*WORDS, "bob", "zed"], size=int(generator.integers(0, 9))))
-        variants = {tuple(map(str, first))}
+    """Distinct hypotheses as a recogniser makes them: of each sentence, variants in a word or two; one is empty."""
+    dice, words = Random(1), [*WORDS, "bob", "zed"]
+    found = [[()]]
+    for length in range(1, 9):
+        first = dice.choices(words, k=length)
+        variants = {tuple(first)}
         for _ in range(6):
-            variant = list(first)
-            for place in generator.integers(0, max(1, len(variant)), size=2).tolist():
-                variant[place : place + int(generator.integers(0, 2))] = [str(generator.choice([*WORDS, "bob"]))]
-            variants.add(tuple(map(str, variant)))
+            place = dice.randrange(length)
+            variants.add((*first[:place], *dice.choices(words, k=dice.randrange(3)), *first[place + 1 :]))
         found.append(sorted(variants))
     return found
 
@@ -135,8 +136,3 @@ def test_sums_over_prefix_trees_are_those_of_single_sequences_however_trees_are_
         assert sums.tolist() == [sum(score(one[:n], one[n]) for n in range(1, len(one))) for one in group]
         prefixes = {one[:length] for one in group for length in range(1, len(one))}
         assert len(prefix_tree(group)) == len(prefixes), "each prefix is computed once"
-
-
-def test_batches_hold_every_tree_once_and_little_padding():
-    trees = [prefix_tree([(0, *range(1, size), END)]) for size in (3, 8, 5, 2)]
-    assert batches_by_size(trees, 10) == [[1], [2, 0], [3]]
