@@ -10,38 +10,31 @@ from tasks.filling import filled_lines
 from tasks.filling.methods import AnyMethod
 
 LINES = ["the {dog} sat on a {dog}", "{dog} {dog} ran.", "no marker", "THE {dog} SAT", "i saw {dog}"] * 2
-WRITTEN = {
-    "top_1": ([], "the cat sat on a cat|Cat ran.|THE CAT SAT|i saw cat"),
-    "top_k": (["k=3"], "the mat sat on a mat|Dog ran.|THE DOG SAT|i saw mat"),
-    "sample": (["temperature=2.0"], "the mat sat on a dog|Tom ran.|THE TOM SAT|i saw tom"),
-    "log_linear": (
-        ["weights={filler: 1.0, frequency: 1.0, average: 0.0}"],
-        "the tom sat on a dog|Tom ran.|THE TOM SAT|i saw tom",
-    ),
-    "unigram": ([], "the paris sat on a paris|Tom ran.|THE PARIS SAT|i saw dog"),
-    "surrogate": ([], "the dog sat on a dog|red red ran.|THE MAT SAT|i saw dog"),
+METHODS = {
+    "top_1": [],
+    "top_k": ["k=3"],
+    "sample": ["temperature=2.0"],
+    "log_linear": ["weights={filler: 1.0, frequency: 1.0, average: 0.0}"],
+    "unigram": [],
+    "surrogate": [],
 }
-"""By method: settings, and the first four filled lines with a marker."""
 
 
-@pytest.mark.parametrize("method", WRITTEN)
-def test_neither_parts_nor_batches_nor_further_copies_change_a_fill(folder, bert, biased, monkeypatch, method):
+@pytest.mark.parametrize("method", METHODS)
+def test_neither_parts_nor_batches_nor_further_copies_change_a_fill(folder, bert, monkeypatch, method):
     write_masked(LINES)
     write("kept.txt", ["the", "a", "cat"])
     write("counts.tsv", ["the\t90", "cat\t9", "Tom\t6", "dog\t5", "Paris\t3", "mat\t2", "red\t1"])
     files = {"allowed_words": "kept.txt", "word_counts": "counts.tsv", "sidecar": "sidecar.jsonl"}
-    (settings, written), has_model = WRITTEN[method], method not in ("unigram", "surrogate")
-    lines, measured = fill(method, *settings, filler=biased if has_model else None, **files)
-    assert "|".join([line for line, masked in zip(lines, LINES, strict=True) if "{" in masked][:4]) == written
+    batches, settings = [], METHODS[method]
+    if method not in ("unigram", "surrogate"):
+        batches, files["filler"] = ["batch_sentences=1"], bert
+    lines, measured = fill(method, *settings, **files)
     assert (measured["lines"], measured["markers"]) == (10, 12)
     assert measured["fills"] == (12 if method == "surrogate" else 10)
-    if has_model:  # one whose answers depend on the sentence
-        files["filler"] = bert
-        lines, _ = fill(method, *settings, **files)
     monkeypatch.setattr(filled_lines, "PART_LINES", 3)
     copies = 1 if method == "top_1" else 3
-    more = [f"copies={copies}", *["batch_sentences=1"] * has_model]
-    written, of_copies = fill(method, *settings, *more, **files)
+    written, of_copies = fill(method, *settings, *batches, f"copies={copies}", **files)
     assert written[:10] == lines
     assert len({tuple(written[start : start + 10]) for start in range(0, len(written), 10)}) == copies
     assert (of_copies["lines"], of_copies["fills"]) == (10 * copies, copies * measured["fills"])
@@ -74,9 +67,7 @@ def test_a_word_that_any_copy_gives_back_is_given_back(folder, monkeypatch):
     ("settings", "says"),
     [
         ({"kind": "top_k", "k": 1}, "top_k with k=1 takes the best word, so that copies=2 would be the same text 2"),
-        ({"kind": "surrogate", "consistent_within": "corpus"}, "gives a word the same surrogate in each of them"),
         ({"kind": "surrogate", "consistent_within": "document"}, "set consistent_within: line, or leave copies out"),
-        ({"kind": "top_1"}, "top_1 takes the best word, so that copies=2 would be the same text 2 times; use"),
         ({"kind": "free"}, "free takes the model's best sentence, so that copies=2"),
     ],
 )
