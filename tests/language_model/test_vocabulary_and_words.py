@@ -53,12 +53,6 @@ def test_words_of_a_text(text, words):
     assert normalise(text) == words
 
 
-@given(st.text())
-def test_normalising_twice_changes_nothing(text):
-    words = normalise(text)
-    assert normalise(" ".join(words)) == words
-
-
 @pytest.mark.parametrize(
     ("line", "entries"),
     [
