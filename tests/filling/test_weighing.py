@@ -13,22 +13,9 @@ from scripted_model import ScriptedModel
 from tasks.errors import CorpusError, ModelError
 from tasks.files.clone_key import clone_key, key_id
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
-from tasks.filling.masked_lm.places import generic_places
 from tasks.filling.masked_lm.weighing import prepared_weighing
 from tasks.filling.methods.log_linear import LogLinear
 from tasks.privacy.ledger import Release, append_to_ledger
-
-
-def test_places_see_the_words_before_them_and_markers_after_them_and_a_merged_run_is_context():
-    def places_of(line):
-        kept = AllowedWords("the sat on".split())
-        text = generic_places([line], kept, {"cat", "mat", "dog"}, cased=False, most=99)
-        return [(place.texts, place.slot) for place in text.places], text.masked_words
-
-    first = (("The ", " sat on the ", "."), 0)
-    assert places_of("The cat sat on the mat.") == ([first, (("The cat sat on the ", "."), 0)], 2)
-    assert places_of("the big cat sat on the mat") == ([(("the big cat sat on the ", ""), 0)], 3)
-
 
 WORDS = ["the", "a", "sat", "cat", "dog", "cow"]
 COUNTS = WordFrequencies(("the", "cat", "dog"), np.array([50, 30, 10]))

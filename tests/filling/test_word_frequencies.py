@@ -1,7 +1,6 @@
 """Noisy counts of masked words, and frequencies of a domain: formulas, and promises by experiment."""
 
 import hashlib
-import itertools
 import math
 from collections import Counter
 
@@ -15,7 +14,7 @@ from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import CorpusError
 from tasks.filling.fill import CorpusFiles
 from tasks.filling.frequencies.counted_frequencies import counted_frequencies
-from tasks.filling.frequencies.noise import noise, posterior_rates
+from tasks.filling.frequencies.noise import noise
 from tasks.filling.frequencies.word_frequencies import AllowedWords, GenericText, WordFrequencies, domain_frequencies
 from tasks.filling.methods.unigram import Unigram
 from tasks.filling.prepared_fill import PlantedLines, prepare_like_corpus
@@ -191,25 +190,6 @@ def test_words_of_planted_lines_are_counted_with_the_corpus_and_nothing_is_kept(
     plain = prepare_like_corpus(method, folder, files, Cell(seed=1), opened)
     assert shares(plain.learned)["spectral"] < 0.2
     assert [path.name for path in (folder / "data").rglob("*") if path.is_file()] == ["clone_key"]
-
-
-def test_words_with_the_same_estimate_have_that_rate_on_the_average():
-    """Nine tenths of the words hardly occur."""
-    ratio = math.exp(-1)
-    random, words = np.random.default_rng(1), 40_000
-    expected = np.exp(random.normal(-4, 2, words))
-    rates = random.exponential(expected * random.choice([0.02, 1.0, 200.0], words, p=[0.9, 0.08, 0.02]))
-    one_side, other = random.geometric(1 - ratio, (2, words))
-    estimate = posterior_rates(random.poisson(rates) + one_side - other, expected, ratio)
-    order = np.argsort(estimate)
-    # Rare words together, common ones in finer parts.
-    edges = np.searchsorted(estimate[order], [0, 0.1, 0.5, 2, 8, 32, np.inf])
-    for first, last in itertools.pairwise(edges):
-        some = order[first:last]
-        assert len(some) > 80
-        # Rates of some hundredths of a place leave hardly a trace in the counts of one text.
-        assert estimate[some].mean() == pytest.approx(rates[some].mean(), rel=0.25, abs=1e-2)
-    assert estimate.sum() == pytest.approx(rates.sum(), rel=0.05)
 
 
 def test_names_are_counted_only_where_that_is_asked_for():

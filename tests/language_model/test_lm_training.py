@@ -5,19 +5,17 @@ import multiprocessing
 import os
 import signal
 import time
-from itertools import chain
 
 import numpy as np
 import pytest
 import torch
 
 from tasks.errors import ModelError
-from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
+from tasks.language_model.settings import TrainingSettings
 from tasks.language_model.training import TextBatches, summed_loss, train
 from tasks.language_model.transformer.batching import divide, make_batch
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
 from tasks.language_model.transformer.packing import make_packed_batch, pack
-from tasks.training.ranks import RankPlan
 from tasks.training.stage import Checkpoints
 
 LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 15
@@ -117,23 +115,6 @@ def test_a_checkpoint_has_to_be_whole_and_to_belong_to_the_run(runs, tmp_path):
     (tmp_path / "work" / "last.ckpt").write_bytes(b"torn")
     with pytest.raises(ModelError, match="is missing, damaged, or"):
         runs()
-
-
-@pytest.mark.parametrize("context", ["sentence", "packed"])
-def test_the_parts_of_a_step_are_its_targets_once(encoded, context):
-    text = encoded(LINES)
-    architecture = ArchitectureSettings(layers=1, heads=1, width=8, maximum_tokens=16, context=context)
-
-    def steps(plan, accumulate):
-        settings = SETTINGS.model_copy(update={"epochs": 1.0, "batch_tokens": 40, "accumulate": accumulate})
-        parts = [batch.targets.tolist() for batch, _ in TextBatches(text, architecture, settings, 1, plan)]
-        return [list(chain(*parts[begin : begin + accumulate])) for begin in range(0, len(parts), accumulate)]
-
-    whole = [sorted(targets) for targets in steps(RankPlan(), 1)]
-    for ranks in (1, 2, 5):
-        for accumulate in (1, 4):
-            divided = [steps(RankPlan(rank, ranks, ranks, strategy="ddp"), accumulate) for rank in range(ranks)]
-            assert [sorted(chain(*parts)) for parts in zip(*divided, strict=True)] == whole
 
 
 def test_a_batch_in_parts_is_the_whole_batch(encoded, small_model):
