@@ -22,10 +22,10 @@ COUNTS = WordFrequencies(("the", "cat", "dog"), np.array([50, 30, 10]))
 PLAIN = {"filler": 1, "frequency": 1, "average": 0}
 
 
-def prepared(lines, *, words=WORDS, says=None, corpus=None, frequencies=COUNTS, **settings):
+def prepared(lines, *, says=None, corpus=None, frequencies=COUNTS, **settings):
     """The weighing of a filler that says cat 3:1, and the scores of its words."""
     says = says or {"cat": 0.6, "dog": 0.2, "cow": 0.1, "the": 0.1}
-    model = ScriptedModel(words, lambda words, position: says)
+    model = ScriptedModel(WORDS, lambda words, position: says)
     settings = LogLinear(kind="log_linear", **settings)
     given = (model.candidates(), AllowedWords(["the", "a", "sat"]), frequencies, settings, lines, corpus)
     ready = prepared_weighing(model, *given, public=frequencies)
@@ -54,17 +54,11 @@ def test_counted_words_are_written_as_often_as_they_were_counted():
     assert scores[4] - scores[3] == pytest.approx(math.log(2), abs=0.05)
 
 
-@pytest.mark.parametrize(
-    ("line", "filler", "error", "message"),
-    [
-        ("the sat a", {}, CorpusError, "no masked place of one word"),
-        ("the cat", {"words": ["the", "a"]}, ModelError, "has no word to choose"),
-        ("the cat sat", {"says": {"cat": float("nan")}}, ModelError, "not numbers"),
-    ],
-)
-def test_what_nothing_can_be_learned_from_is_an_error(line, filler, error, message):
-    with pytest.raises(error, match=message):
-        prepared([line], **filler)
+def test_what_nothing_can_be_learned_from_is_an_error():
+    with pytest.raises(CorpusError, match="no masked place of one word"):
+        prepared(["the sat a"])
+    with pytest.raises(ModelError, match="not numbers"):
+        prepared(["the cat sat"], says={"cat": float("nan")})
 
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +75,7 @@ def corpus(folder):
     write("word_counts.tsv", ["the\t90", "tom\t60", "paris\t20", "cat\t9", "dog\t3", "mat\t1"])
     (folder / "generic").mkdir()
     pairs = [(first, second) for first in ("cat", "dog", "mat", "tom", "paris") for second in ("cat", "dog", "mat")]
-    lines = [line for first, second in pairs for line in (f"the {first} sat on the {second}", "the red dog ran")]
+    lines = [f"the {first} sat on the {second}" for first, second in pairs] + ["the red dog ran"] * len(pairs)
     for part in ("train", "valid"):
         write(f"generic/{part}.txt", lines)
 

@@ -157,16 +157,6 @@ def test_other_names_have_other_noise(monkeypatch):
     assert secrets[0] == secrets[2] != secrets[1]
 
 
-def test_documents_that_are_none_are_refused():
-    for lines, documents, message in (
-        (3, "abc", r"3 lines .* \(3 documents\), .* set unit: line"),
-        (2, "a", "the sidecar has 2 lines and the documents file 1"),
-        (2, "aaa", "the sidecar has 2 lines and the documents file 3"),
-    ):
-        with pytest.raises(CorpusError, match=message):
-            counted([line("queue")] * lines, KEY, documents, unit="document")
-
-
 @pytest.mark.parametrize("unit", ["line", "document"])
 def test_words_of_planted_lines_are_counted_with_the_corpus_and_nothing_is_kept(folder, unit):
     """As an audit plants them: their counts tell of them, and spend nothing."""
