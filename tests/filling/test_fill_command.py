@@ -149,7 +149,6 @@ def test_standard_streams_leave_nothing_behind(corpus, small_parts, folder, monk
         # One swapped argument must not make the private text a fill.
         (["Tom went to Paris"] * 9, {}, "has no marker such as [MASK], so filling would copy it"),
         (["[MASK]"], {"allowed_words": "all_words.txt"}, "nothing to draw"),
-        (["the [MASK] sat"], {"sidecar": "sidecar.jsonl"}, "more lines"),
         (["[MASK]", "", "ran", "no marker"], {"sidecar": "sidecar.jsonl"}, "line 3: the sidecar has 2 markers"),
         (["[MASK]", "", "[MASK] [MASK] ran", "", ""], {"sidecar": "sidecar.jsonl"}, "ends before line 5"),
     ],

@@ -85,7 +85,6 @@ ROUND_TRIPS = {
     "``the'' [MASK] ▁the Ġthe ##the": "``the'' cat ▁the Ġthe ##the",
     r"[\MASK] [MASK]": "[MASK] cat",
     "": "",
-    " ": " ",
 }
 
 

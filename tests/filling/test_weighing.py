@@ -32,12 +32,6 @@ def prepared(lines, *, says=None, corpus=None, frequencies=COUNTS, **settings):
     return ready, ready.filler_weight * np.log(np.array([1, 1, 1, 0.6, 0.2, 0.1])) + ready.constant
 
 
-def test_weights_by_hand():
-    """a = 1, b = 1, d = 1: the filler says what it always says, so frequency alone is left, 3:1."""
-    _, scores = prepared(["the cat sat"], weights={"filler": 1, "frequency": 1, "average": 1})
-    assert scores[3] - scores[4] == pytest.approx(math.log(3), abs=1e-5)
-
-
 def test_counted_words_are_written_as_often_as_they_were_counted():
     """The filler says cat 3:1 at both places, and cats were counted 3:1: without more the draw would be 9:1."""
     counted = replace(COUNTS, groups=np.array([-1, 0, 1]))

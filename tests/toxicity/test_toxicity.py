@@ -7,15 +7,11 @@ from random import Random
 import pytest
 from command_results import measured, refusal, write_records
 from tiny_causal_models import TEXT, causal_tokenizer, llama_of_last_piece, random_llama, save
-from tiny_language_models import save_ngram
 from tiny_masked_models import random_bert, word_piece_tokenizer
 from tiny_masked_models import save as save_encoder
 
 from tasks.cli import main
-from tasks.language_model.normalisation import normalise
-from tasks.language_model.opening import open_language_model
 from tasks.toxicity.labelled_texts import read_labelled_texts
-from tasks.toxicity.last_words import last_word_accuracy
 from tasks.toxicity.train_toxicity import _parts
 
 WORDS = "the cat sat on mat and saw dog red house ran to".split()
@@ -139,13 +135,6 @@ def test_numbers_are_shown_and_no_text(models, tmp_path, capsys):
     assert runs[0]["distinct_2"] != runs[2]["distinct_2"]
 
 
-def test_last_words_of_a_model_of_words(tmp_path):
-    """The trigrams of its text: behind "saw the" stood a cat, and behind "on a" a mat, and nothing else."""
-    model = open_language_model(save_ngram(tmp_path))
-    lines = ["a dog saw the cat", "the dog sat on a mat", "the dog sat on a dog", "the dog saw unheard"]
-    assert last_word_accuracy(model, [tuple(normalise(line)) for line in lines]).value == 0.5
-
-
 @pytest.fixture(scope="module")
 def damaged(models):
     """A classifier whose words were changed, and bad texts."""
@@ -164,7 +153,6 @@ def damaged(models):
         ("clean.jsonl", "new", "no text has the label '1'; needs texts with it and without"),
         ("bad.jsonl", "new", "line 1, 3: needs a text and a label"),
         ("few.jsonl", "new", "part has"),
-        ("few.jsonl", "encoder", "which is no part of a model"),
     ],
 )
 def test_texts_that_no_classifier_learns_from_are_refused(damaged, labelled, output, error):
@@ -180,7 +168,6 @@ def test_texts_that_no_classifier_learns_from_are_refused(damaged, labelled, out
         ("dots.txt", "proven", "line 2: has no word to go on from"),
         ("asked.txt", "unproven", "coins.jsonl'; 0.8 is the least"),
         ("asked.txt", "alone", "was measured on no other text"),
-        ("asked.txt", "encoder", "holds no 'settings.json'; give a folder that 'palimpsest train-toxicity' made"),
         ("asked.txt", "damaged", "is damaged or belongs to another classifier"),
     ],
 )
