@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from scripted_model import scripted
+from scripted_model import ScriptedModel
 from tiny_families import FAMILIES, model_of_bias, random_model, tokenizer_of
 from transformers import pipeline
 
@@ -134,7 +134,7 @@ def test_a_slot_sees_the_fills_before_it():
             return {"Italy": 0.9} if "Rome" in left else {"France": 0.7, "Italy": 0.2}
         return {"Paris": 0.9} if "France" in words else {"Rome": 0.6, "Paris": 0.3}
 
-    model = scripted("capital of Rome Paris Italy France", capitals)
+    model = ScriptedModel("capital of Rome Paris Italy France".split(), capitals)
     advanced = []
     sentence = read_masked_line("[MASK] capital of [MASK]", 1, merge_markers=False)
     (fills,) = top_1_filler(model, model.candidates()).fill([sentence], advanced.append)
