@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from marked_text import format_masked
 from tiny_masked_models import word_piece_tokenizer
@@ -143,6 +143,7 @@ TEXTS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=8).map("".join)
 MARKERS = st.sampled_from(["MASK", "PERSON", "DATE"]).map(Marker)
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(TEXTS, MARKERS), max_size=12), st.booleans())
 def test_filling_changes_no_unmasked_character_but_those_of_articles(pieces, merge):
     frequencies = WordFrequencies.of([("paris", 3), ("London", 2), ("seven", 1)])
@@ -179,6 +180,7 @@ def test_fills_of_a_lower_case_filler_follow_their_line():
 
 
 @pytest.mark.parametrize("line", ["IT WAS [MASK] AGAIN", "it was [MASK]", "[MASK] it was, Tom"])
+@settings(deadline=None)
 @given(word=st.sampled_from(["sınıf", "ışık", "İzmir", "straße"]) | st.text(min_size=1, max_size=5))
 def test_no_case_makes_another_word(line, word):
     (cased,) = CASED.write(line.split("[MASK]"), [word])

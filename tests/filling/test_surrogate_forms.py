@@ -38,6 +38,7 @@ def test_a_card_number_still_passes_the_check_and_another_does_not_have_to():
     assert all(re.fullmatch(r"\d\d-\d", text) for text in made)
 
 
+@settings(deadline=None)
 @given(original=st.text(alphabet="aabAB李éИ5._", min_size=3) | st.text(max_size=30), seed=st.integers(0, 99))
 def test_no_letter_beyond_ascii_survives(original, seed):
     made = other_characters(original, random.Random(seed), letters=True)

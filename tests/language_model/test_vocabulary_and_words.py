@@ -63,6 +63,7 @@ def test_words_and_markers_of_a_masked_line(line, entries):
     assert normalise_masked(line) == entries
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(st.characters(exclude_characters="\n")), min_size=2, max_size=5))
 def test_user_text_never_becomes_a_marker(texts):
     assert not any(entry.startswith("[") for text in texts for entry in normalise_masked(escape(text)))
