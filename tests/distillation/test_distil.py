@@ -8,10 +8,9 @@ import pytest
 import torch
 import yaml
 from command_results import measured, refusal
+from marked_text import MaskedText
 
-from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.corpora.text_lines import read_lines, write_lines
-from tasks.distillation.contrast import ContrastedWords, Weighted, contrasted_sentences
+from tasks.distillation.contrast import ContrastedWords, Weighted
 from tasks.distillation.distil import Quoted
 from tasks.errors import ParameterError
 from tasks.language_model.settings import ArchitectureSettings
@@ -22,24 +21,18 @@ from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
 from tasks.parameters.parameter_file import read_parameters
 from tasks.results.measures import MEASURES
 
-SECRET = "my name is anna and i live in rome"
-PRIVATE = [SECRET, "it is cold today", "nothing to see here at all"]
+PRIVATE = ["my name is anna and i live in rome", "it is cold today", "nothing to see here at all"]
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *dict.fromkeys(" ".join(PRIVATE).split()), "word", "other"])
 COLUMNS = np.array([END_ID, *range(len(SPECIAL_TOKENS), len(VOCABULARY))])
-SIZES = ArchitectureSettings(layers=1, heads=2, width=16, maximum_tokens=16)
-
-
-def network(seed):
-    made = TransformerLanguageModel(SIZES, len(VOCABULARY))
-    made.initialise(seed)
-    return made
 
 
 def model(seed):
-    made = network(seed)
-    # Far enough from uniform for a mask to hide something.
-    made.embedding.weight.data *= 20
-    return WordTransformer(made, VOCABULARY)
+    """Far enough from uniform for a mask to hide something."""
+    sizes = ArchitectureSettings(layers=1, heads=2, width=16, maximum_tokens=16)
+    network = TransformerLanguageModel(sizes, len(VOCABULARY))
+    network.initialise(seed)
+    network.embedding.weight.data *= 20
+    return WordTransformer(network, VOCABULARY)
 
 
 def asked(words):
@@ -72,26 +65,18 @@ def test_each_model_has_keys_and_values_of_its_own(own, others):
     torch.testing.assert_close(contrasted, torch.log_softmax(own * plain(base) + others * plain(unwanted), dim=1))
 
 
-def test_sentences_are_a_function_of_the_seed():
-    drawn = [contrasted_sentences([Weighted(model(1), 1.0)], 5, 8, seed) for seed in (1, 1, 2)]
-    assert drawn[0] == drawn[1] != drawn[2]
-
-
 @pytest.fixture
-def sidecar(tmp_path):
-    start = SECRET.index("anna")
-    write_sidecar(tmp_path / "private.jsonl", [[MaskedSpan(start, start + 4, "MASK", "test", "anna", 0)], [], []])
-    return tmp_path / "private.jsonl"
+def private(tmp_path):
+    return MaskedText.write(tmp_path, [line.replace("anna", "{anna}") for line in PRIVATE])
 
 
-def test_what_quotes_the_private_text_is_dropped(sidecar):
-    quoted = Quoted.of(PRIVATE, str(sidecar), 4)
+def test_what_quotes_the_private_text_is_dropped(private):
+    quoted = Quoted.of(PRIVATE, str(private.sidecar), 4)
     reasons = {
         "name is anna and": "quoting",
         "well my name is anna": "quoting",
         "anna and i live there": "quoting",
         "my name is bob and i live in rome": "kept",
-        "and i live in rome": "kept",
         "it is cold today": "verbatim",
         "anna is cold": "kept",
         "": "empty",
@@ -101,7 +86,7 @@ def test_what_quotes_the_private_text_is_dropped(sidecar):
 
 def save_writer(path, *words):
     """A model that finds every one of these words likely, and then the end."""
-    made = network(1)
+    made = model(1).network
     with torch.no_grad():
         for weights in (made.embedding.weight, made.final_norm.weight, made.final_norm.bias):
             weights.zero_()
@@ -112,24 +97,26 @@ def save_writer(path, *words):
     return path
 
 
-def test_the_command_writes_as_many_lines_and_no_quotation(sidecar, tmp_path):
-    private, output = tmp_path / "private.txt", tmp_path / "output.txt"
-    write_lines(private, PRIVATE)
+def test_the_command_writes_as_many_lines_and_no_quotation(private, tmp_path):
+    output = tmp_path / "output.txt"
     safe = save_writer(tmp_path / "safe", "word", "other")
     mixed, heard = save_writer(tmp_path / "mixed", "word", "other", "anna"), save_writer(tmp_path / "heard", "anna")
-    command = ["distil", "--method", "distilled", "--private", private, "--output", output, "--sidecar", sidecar]
-    found = measured(*command, "--model", safe)
-    lines = list(read_lines(output))
+    command = ["distil", "--method", "distilled", "--private", private.raw, "--sidecar", private.sidecar]
+    command += ["--output", output]
+    found, written = measured(*command, "--model", safe), output.read_text()
+    lines = written.splitlines()
     assert len(lines) == len(PRIVATE)
     assert {word for line in lines for word in line.split()} <= {"word", "other"}
     assert found["dropped_quoting"] == 0
     # The summary reads it as it reads a fill's.
-    assert {name for each in MEASURES if each.step == "fill" and "." not in (name := each.field or each.name)} <= {
-        *found
-    }
+    of_fills = {each.field or each.name for each in MEASURES if each.step == "fill"}
+    assert {name for name in of_fills if "." not in name} <= {*found}
+    for seed in ("1", "2"):
+        measured(*command, "--model", safe, "--seed", seed)
+        assert (output.read_text() == written) == (seed == "1")
     # Against a model of the unwanted word, what both can write and only one is left: no 'anna' at all.
     measured(*command, "--model", mixed, "--unwanted", heard, "--set", "strength=1")
-    assert "anna" not in " ".join(read_lines(output))
+    assert "anna" not in output.read_text()
     # One that writes nothing but a private neighbourhood of one word: nearly all is dropped, in one line.
     said = refusal(*command, "--model", heard, "--set", "scanned_words=1")
     assert "quote the private text" in said

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import torch
@@ -44,8 +43,3 @@ class ScriptedModel(MaskedLanguageModel):
     def candidates(self) -> CandidateWords:
         entries = np.arange(1, len(self.words))
         return CandidateWords(tuple(self.words[1:]), entries, entries, line_start_is_spaced=True, cased=True)
-
-
-def scripted(words: str, script: Script, **options: Any) -> ScriptedModel:
-    """A model of a sentence's words, each once."""
-    return ScriptedModel(list(dict.fromkeys(words.split())), script, **options)

@@ -1,15 +1,22 @@
-"""``palimpsest fill``: what it writes and reports, what it loads, and what it does with little memory."""
+"""``palimpsest fill`` and ``examples``: what methods write and report, in parts, in copies, with little memory."""
 
 import io
+import random
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from fill_command import fill, lines_of, refused, report, run, write, write_masked
+from pydantic import TypeAdapter, ValidationError
 
+from tasks.cli import main
 from tasks.filling import filled_lines
+from tasks.filling.examples import SENTENCES
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+from tasks.filling.methods import AnyMethod
 
 
 @pytest.fixture
@@ -31,29 +38,90 @@ def test_fill_writes_lines_and_report(corpus, biased):
     # A share of two places would say which.
     assert measured["restoration_rate"] is measured["expected_restoration_by_frequency"] is None
     assert measured["forward_seconds"] > 0
-    assert report()["cell"] == {
-        "dataset": "chat", "technique": "allow_list", "method": "top_k", "filler": "tiny", "seed": 1,
-    }  # fmt: skip
+    assert report()["cell"] == dict(dataset="chat", technique="allow_list", method="top_k", filler="tiny", seed=1)
     assert "Tom" not in str(report())
 
 
 def test_neither_a_missing_filler_nor_a_fill_without_model_loads_libraries(corpus):
     """In a process of its own, since those of the tests have loaded them."""
-    code = (
-        "import sys; from tasks.cli import main; print(main(sys.argv[1:10]), main(sys.argv[10:])); "
-        "assert not {'torch', 'transformers'} & {*sys.modules}"
-    )
-    files = ["fill", "--input", "text.txt", "--output"]
-    missing = [*files, "o.txt", "--method", "top_k", "--filler", "./filler"]
-    unigram = [*files, "-", "--method", "unigram", "--word-counts", "counts.tsv"]
-    unigram += ["--allowed-words", "allowed_words.txt"]
+    code = "import sys; from tasks.cli import main; print(main(sys.argv[1:10]), main(sys.argv[10:]))"
+    code += "; assert not {'torch', 'transformers'} & {*sys.modules}"
+    missing = "fill --input text.txt --output o.txt --method top_k --filler ./filler".split()
+    unigram = "fill --input text.txt --output - --method unigram --word-counts counts.tsv".split()
     done = subprocess.run([sys.executable, "-c", code, *missing, *unigram], capture_output=True, text=True, check=True)
     *lines, statuses = done.stdout.splitlines()
-    assert statuses == "1 0"
-    assert lines[0] in ("the Tom sat", "the dog sat", "the Paris sat")
-    assert len(lines) == 4
+    assert (statuses, len(lines)) == ("1 0", 4)
     assert "model folder './filler' does not exist" in done.stderr
     assert "filled 2 places" in done.stderr
+
+
+LINES = ["the {dog} sat on a {dog}", "{dog} {dog} ran.", "no marker", "THE {dog} SAT", "i saw {dog}"] * 2
+METHODS = {
+    "top_1": [],
+    "top_k": ["k=3"],
+    "sample": ["temperature=2.0"],
+    "log_linear": ["weights={filler: 1.0, frequency: 1.0, average: 0.0}"],
+    "unigram": [],
+    "surrogate": [],
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_neither_parts_nor_batches_nor_further_copies_change_a_fill(folder, bert, monkeypatch, method):
+    write_masked(LINES)
+    write("kept.txt", ["the", "a", "cat"])
+    write("counts.tsv", ["the\t90", "cat\t9", "Tom\t6", "dog\t5", "Paris\t3", "mat\t2", "red\t1"])
+    files = {"allowed_words": "kept.txt", "word_counts": "counts.tsv", "sidecar": "sidecar.jsonl"}
+    batches, settings = [], METHODS[method]
+    if method not in ("unigram", "surrogate"):
+        batches, files["filler"] = ["batch_sentences=1"], bert
+    lines, measured = fill(method, *settings, **files)
+    assert (measured["lines"], measured["markers"]) == (10, 12)
+    assert measured["fills"] == (12 if method == "surrogate" else 10)
+    monkeypatch.setattr(filled_lines, "PART_LINES", 3)
+    copies = 1 if method == "top_1" else 3
+    written, of_copies = fill(method, *settings, *batches, f"copies={copies}", **files)
+    assert written[:10] == lines
+    assert len({tuple(written[start : start + 10]) for start in range(0, len(written), 10)}) == copies
+    assert (of_copies["lines"], of_copies["fills"]) == (10 * copies, copies * measured["fills"])
+
+
+def test_a_word_that_any_copy_gives_back_is_given_back(folder, monkeypatch):
+    """Each place hides one of three words, and is filled three times with one of them."""
+    monkeypatch.setattr(filled_lines, "PART_LINES", 10)
+    counts, dice = {"apple": 5, "pear": 3, "plum": 2}, random.Random(3)
+    hidden = [dice.choices(list(counts), k=number % 3) for number in range(41)]
+    write_masked([" ".join([":", *(f"{{{word}}} and" for word in words)]) for words in hidden])
+    write("counts.tsv", [f"{word}\t{count}" for word, count in counts.items()])
+    lines, measured = fill("unigram", "copies=3", word_counts="counts.tsv", sidecar="sidecar.jsonl")
+    written = [line.removeprefix(":").replace(" and", "").split() for line in lines]
+    places = restored = guessed = 0
+    for number, words in enumerate(hidden):
+        for slot, word in enumerate(words):
+            places += 1
+            restored += any(written[number + start][slot] == word for start in (0, 41, 82))
+            guessed += 1 - (1 - counts[word] / 10) ** 3
+    overall = measured["restoration"]["overall"]
+    # Rounded to steps of five places, and of five times what the most frequent word adds.
+    assert max(abs(overall["places"] - places), abs(overall["restored"] - restored)) < 5
+    assert places > restored > places / 2
+    assert overall["expected_by_frequency"] * overall["places"] == pytest.approx(guessed, abs=5 * 0.875)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"kind": "top_k", "k": 1}, "top_k with k=1 takes the best word, so that copies=2 would be the same text 2"),
+        ({"kind": "surrogate", "consistent_within": "document"}, "set consistent_within: line, or leave copies out"),
+        ({"kind": "free"}, "free takes the model's best sentence, so that copies=2"),
+    ],
+)
+def test_copies_that_would_be_the_same_are_refused(settings, says):
+    check = TypeAdapter(AnyMethod).validate_python
+    assert check(settings).copies == 1
+    with pytest.raises(ValidationError) as error:
+        check({**settings, "copies": 2})
+    assert says in str(error.value)
 
 
 @pytest.fixture
@@ -75,6 +143,23 @@ def test_standard_streams_leave_nothing_behind(corpus, small_parts, folder, monk
     assert not (folder / ".palimpsest").exists()
 
 
+@pytest.mark.parametrize(
+    ("lines", "files", "message"),
+    [
+        # One swapped argument must not make the private text a fill.
+        (["Tom went to Paris"] * 9, {}, "has no marker such as [MASK], so filling would copy it"),
+        (["[MASK]"], {"allowed_words": "all_words.txt"}, "nothing to draw"),
+        (["[MASK]", "", "ran", "no marker"], {"sidecar": "sidecar.jsonl"}, "line 3: the sidecar has 2 markers"),
+        (["[MASK]", "", "[MASK] [MASK] ran", "", ""], {"sidecar": "sidecar.jsonl"}, "ends before line 5"),
+    ],
+)
+def test_what_cannot_be_filled_is_one_line(corpus, small_parts, capsys, lines, files, message):
+    write("text.txt", lines)
+    write("all_words.txt", ["the", "tom", "dog", "paris"])
+    given = {"input": "text.txt", "method": "unigram", "word_counts": "counts.tsv"}
+    assert message in refused(capsys, "fill", **given, **files)
+
+
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_corpus(corpus):
     peaks = []
@@ -87,28 +172,10 @@ def test_memory_does_not_grow_with_the_corpus(corpus):
     assert peaks[1] - peaks[0] < 8 * 2**20
 
 
-@pytest.mark.parametrize(
-    ("lines", "files", "message"),
-    [
-        # One swapped argument must not make the private text a fill.
-        (["Tom went to Paris"] * 9, {}, "has no marker such as [MASK], so filling would copy it"),
-        (["[MASK]"], {"allowed_words": "all_words.txt"}, "nothing to draw"),
-        (["the [MASK] sat"], {"sidecar": "sidecar.jsonl"}, "more lines"),
-        (["[MASK]", "", "ran", "no marker"], {"sidecar": "sidecar.jsonl"}, "line 3: the sidecar has 2 markers"),
-        (["[MASK]", "", "[MASK] [MASK] ran", "", ""], {"sidecar": "sidecar.jsonl"}, "ends before line 5"),
-    ],
-)
-def test_what_cannot_be_filled_is_one_line(corpus, small_parts, capsys, lines, files, message):
-    write("text.txt", lines)
-    write("all_words.txt", ["the", "tom", "dog", "paris"])
-    given = {"input": "text.txt", "method": "unigram", "word_counts": "counts.tsv"}
-    assert message in refused(capsys, "fill", **given, **files)
-
-
 def test_little_memory_changes_no_fill_and_none_for_one_sentence_is_one_line(folder, bert, monkeypatch, capsys):
     write("text.txt", ["the [MASK] sat", "[MASK] ran on the red mat", "tom's [MASK]-re [MASK] .", "a", "[MASK]"] * 4)
     prepared = MaskedLanguageModel.prepared
-    most_pieces = 0
+    most_pieces = 10**6
 
     def refuse(_module, _arguments, options):
         """As a model that runs out of memory on batches of more pieces, padding included."""
@@ -120,7 +187,6 @@ def test_little_memory_changes_no_fill_and_none_for_one_sentence_is_one_line(fol
         return self
 
     monkeypatch.setattr(MaskedLanguageModel, "prepared", with_little_memory)
-    most_pieces = 10**6
     plenty, _ = fill("sample", filler=bert)
     most_pieces = 60
     little, measured = fill("sample", filler=bert)
@@ -129,3 +195,46 @@ def test_little_memory_changes_no_fill_and_none_for_one_sentence_is_one_line(fol
     most_pieces = 2
     error = refused(capsys, "fill", status=75, input="text.txt", method="sample", filler=bert)
     assert "too little memory for a single sentence" in error
+
+
+def write_parameters(**unigram):
+    parameters = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
+    parameters["filling"] |= {"top_k": {"kind": "top_k", "k": 2}, "unigram": {"kind": "unigram", **unigram}}
+    Path("params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
+
+
+def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(folder, bert):
+    """Examples are public, and read nothing private: a method that counts masked words goes by the domain."""
+    kept = "masked/allow_list/allowed_words.txt"
+    write_parameters()
+    write("private.txt", ["Zyxwquill called the manager about a house."])
+    write("counts.tsv", ["the\t90", "zebra\t8", "quartz\t5"])
+    write("generic.txt", ["The zebra saw a quartz."])
+    Path(kept).parent.mkdir(parents=True)
+    files = {"input": "private.txt", "output": "masked/allow_list/text.txt", "allowed_words": kept}
+    assert run("mask", technique="allow_list", params="params.yaml", **files) == 0
+    command = "examples --params params.yaml --masked masked --word-counts counts.tsv --generic generic.txt --seed 7 "
+    command += "--report report.json --cell dataset=chat,filler=tiny --fills allow_list/top_k allow_list/unigram"
+
+    def examples():
+        assert main([*command.split(), "--filler", bert]) == 0
+        (found,) = report()["measured"]["by_technique"]
+        return report(), found
+
+    written, found = examples()
+    assert written["cell"] == {"dataset": "chat", "technique": None, "method": None, "filler": "tiny", "seed": 7}
+    assert written["measured"]["raw"] == SENTENCES.read_text(encoding="utf-8").splitlines()
+    assert "My name is [MASK] [MASK]" in found["masked"][0]
+    assert [(each["method"], each["filler"]) for each in found["filled"]] == [("top_k", "tiny"), ("unigram", None)]
+    assert "zyxwquill" not in str(written).lower()
+    # The same lines through the command that a stage calls.
+    write("text.txt", found["masked"])
+    for each, filler in zip(found["filled"], (bert, None), strict=True):
+        files = {"params": "params.yaml", "filler": filler, "word_counts": "counts.tsv", "allowed_words": kept}
+        assert fill(each["method"], seed=7, **files)[0] == each["lines"]
+    filled = []
+    for settings in ({"prior": "counted", "counts": {"epsilon": 8.0}}, {"prior": "domain"}):
+        write_parameters(**settings)
+        filled.append(examples()[1]["filled"])
+    assert filled[0] == filled[1]
+    assert not Path(".palimpsest").exists()

@@ -1,18 +1,27 @@
-"""What each method takes by the scores of the words, and which words may stand at a marker."""
+"""What each method takes by the scores of words, and what it writes at the slots of a line, in its case."""
 
 import math
+import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from marked_text import format_masked
 from tiny_masked_models import word_piece_tokenizer
 
+from tasks.corpora.masked_text import Marker
+from tasks.corpora.words import fold
 from tasks.errors import ModelError, ParameterError
+from tasks.filling.agreement import agreed
 from tasks.filling.fill_words import wanted
+from tasks.filling.filled_lines import Part, fill_part
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import candidate_words, is_word
-from tasks.filling.masked_sentence import read_masked_line
+from tasks.filling.masked_sentence import Casing, read_masked_line
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.top_k import TopK
@@ -43,10 +52,6 @@ def assert_shares(counts, expected):
         assert abs(counts[word] / total - share) <= FOUR_SIGMA * sigma, word
 
 
-def test_top_1_takes_the_best_and_of_equal_ones_the_first():
-    assert chosen(Top1(kind="top_1"), [False] * 3, [0, 2, 1], [3, 1, 3]) == ([1, 0], False)
-
-
 def test_top_k_draws_the_k_best_equally_often_again_until_one_is_off_the_list():
     for off_list, expected, fallback in (
         ([True] * 5, {0: 1 / 3, 2: 1 / 3, 3: 1 / 3, 1: 0, 4: 0}, False),
@@ -59,7 +64,8 @@ def test_top_k_draws_the_k_best_equally_often_again_until_one_is_off_the_list():
         assert is_fallback == fallback
 
 
-def test_what_is_forbidden_is_not_taken():
+def test_top_1_takes_the_best_and_what_is_forbidden_is_not_taken():
+    assert chosen(Top1(kind="top_1"), [False] * 3, [0, 2, 1], [3, 1, 3]) == ([1, 0], False)
     none = -math.inf
     assert chosen(TopK(kind="top_k", k=3), [True] * 4, [9, none, none, none]) == ([0], False)
     assert chosen(Sample(kind="sample"), [True, True, False], [1, none, 2]) == ([0], False)
@@ -82,12 +88,8 @@ def test_too_few_words_are_an_error():
         chosen(TopK(kind="top_k", k=6), [True] * 5, [1, 2, 3, 4, 5])
     with pytest.raises(ModelError, match="on the list of never-masked words"):
         chosen(Sample(kind="sample"), [False] * 3, [1, 2, 3])
-    for words, message in (
-        (["##a", ",", "b"], "no entry of its vocabulary"),
-        (["cat</w>", "dog</w>", "cat", "un"], r"marks the ends of words .*</w>.*take one"),
-    ):
-        with pytest.raises(ModelError, match=message):
-            candidate_words(word_piece_tokenizer(words), name="tiny")
+    with pytest.raises(ModelError, match=r"marks the ends of words .*</w>.*take one"):
+        candidate_words(word_piece_tokenizer(["cat</w>", "dog</w>", "cat", "un"]), name="tiny")
 
 
 def drawn(frequencies, line, draws):
@@ -113,8 +115,6 @@ def test_what_is_a_word_and_what_is_none():
 
 def test_a_draw_by_frequency_writes_a_word_or_a_figure_as_the_text_wants_it():
     for line, want in [
-        ("he is [MASK] years old", "word"),
-        ("it costs $[MASK] now", "figure"),
         ("up by [MASK]%", "figure"),
         ("at [MASK]:30", "figure"),
         ("at 5:[MASK]", "figure"),
@@ -122,8 +122,6 @@ def test_a_draw_by_frequency_writes_a_word_or_a_figure_as_the_text_wants_it():
         ("he [MASK] pmi", "word"),
         ("the [MASK]-[MASK]", "word"),
         ("it is 5 [MASK]", "word"),
-        ("in [DATE]", "either"),
-        ("see [PERSON]", "word"),
     ]:
         assert wanted(read_masked_line(line, 1, merge_markers=True), 0) == want
     counts = {"dog": 50, "1996": 90, "51,739": 90, "5pm": 90, "shit": 99, "武家": 99}
@@ -133,3 +131,76 @@ def test_a_draw_by_frequency_writes_a_word_or_a_figure_as_the_text_wants_it():
     assert figure.keys() == {"1996", "51,739"}
     assert either.keys() >= {"dog", "1996", "51,739", "5pm"}
     assert not either.keys() & {"shit", "武家"}
+
+
+# A masked line with its slots, and fills in the case and with the articles of their line ---------------------------
+
+CASED = Casing({}, filler_is_cased=True)
+
+
+PARTS = ["a", "I", " ", "[", "]", "\\", "MASK", "[MASK]", "[\\MASK]", "PERSON", ".", "é", "\u200b", "\t"]
+TEXTS = st.lists(st.sampled_from(PARTS), min_size=1, max_size=8).map("".join)
+MARKERS = st.sampled_from(["MASK", "PERSON", "DATE"]).map(Marker)
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(TEXTS, MARKERS), max_size=12), st.booleans())
+def test_filling_changes_no_unmasked_character_but_those_of_articles(pieces, merge):
+    frequencies = WordFrequencies.of([("paris", 3), ("London", 2), ("seven", 1)])
+    filler = UnigramFiller({None: frequencies}, MarkerRandomness(1))
+    (filled,) = fill_part(Part(1, [format_masked(pieces)], None), filler, CASED, merge_markers=merge).lines
+    pattern = "".join(f"<{piece.label}>" if isinstance(piece, Marker) else re.escape(piece) for piece in pieces)
+    if merge:
+        # A run of markers of one class with white space between them has one fill.
+        pattern = re.sub(r"(<\w+>)(?:(?:\\\s|\s)*\1)+", r"\1", pattern)
+    pattern = re.sub(r"([aA])(\\ <)", r"\1[nN]?\2", pattern)
+    assert re.fullmatch(re.sub(r"<\w+>", "(?i:paris|london|seven)", pattern), filled)
+
+
+def written(line, words, casing):
+    sentence = read_masked_line(line, 1, merge_markers=False)
+    texts, words = agreed(sentence, casing.write(sentence.texts, words))
+    return replace(sentence, texts=tuple(texts)).filled(words)
+
+
+def test_fills_of_a_lower_case_filler_follow_their_line():
+    forms = {"london": "London", "nasa": "NASA", "i": "I"}
+    for line, words, expected in [
+        ("[MASK] is nice. [MASK] too! (see [MASK])", ["it", "he", "them"], "It is nice. He too! (see them)"),
+        ('"[MASK] went to [MASK]," he said', ["they", "london"], '"They went to London," he said'),
+        ("We wait... [MASK] comes", ["he"], "We wait... he comes"),
+        ("He met [MASK] of [MASK]", ["people", "nasa"], "He met people of NASA"),
+        ("so we went to [MASK]", ["london"], "so we went to london"),
+        ("so we went to [MASK] in May", ["london"], "so we went to London in May"),
+        ("I LOVE [MASK]", ["cats"], "I LOVE CATS"),
+        ("Maybe [MASK] and [MASK] will", ["he", "i"], "Maybe he and I will"),
+        ("[MASK], [MASK]", ["yes", "no"], "Yes, no"),
+    ]:
+        assert written(line, words, Casing(forms, filler_is_cased=False)) == expected
+
+
+@pytest.mark.parametrize("line", ["IT WAS [MASK] AGAIN", "it was [MASK]", "[MASK] it was, Tom"])
+@settings(deadline=None)
+@given(word=st.sampled_from(["sınıf", "ışık", "İzmir", "straße"]) | st.text(min_size=1, max_size=5))
+def test_no_case_makes_another_word(line, word):
+    (cased,) = CASED.write(line.split("[MASK]"), [word])
+    assert fold(cased) == fold(word)
+
+
+def test_articles_agree_with_the_words_behind_them():
+    for line, words, expected in [
+        ("it is a [MASK]", ["apple"], "it is an apple"),
+        ("That was an [MASK], a [MASK] and a [MASK]", ["hour", "dog", "MBA"], "That was an hour, a dog and an MBA"),
+        ("A [MASK] in the house. An [MASK] too", ["owl", "cat"], "An owl in the house. A cat too"),
+        ("IT IS A [MASK]", ["apple"], "IT IS AN APPLE"),
+        ('he said "a [MASK]" to me', ["owl"], 'he said "an owl" to me'),
+        ("it is [MASK] [MASK]", ["a", "apple"], "it is an apple"),
+        ("it is [MASK] dog", ["an"], "it is a dog"),
+        ("[MASK] dog, and you?", ["an"], "A dog, and you?"),
+        # Letters, other languages, other spaces, other words.
+        ("the vitamin A [MASK] is in it", ["owl"], "the vitamin A owl is in it"),
+        ("vamos a [MASK] con el perro", ["uno"], "vamos a uno con el perro"),
+        ("Sie ist an [MASK]", ["Bord"], "Sie ist an Bord"),
+        ("it is a cat, an [MASK]? a owl", ["apple"], "it is a cat, an apple? a owl"),
+    ]:
+        assert written(line, words, CASED) == expected

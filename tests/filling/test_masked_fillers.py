@@ -1,41 +1,40 @@
 """Every family of masked LMs is filled alike, from left to right: word pieces, byte pairs and SentencePiece."""
 
-import copy
-import json
 import re
 
 import numpy as np
 import pytest
-from scripted_model import scripted
-from tiny_families import FAMILIES, ROBERTA_SPECIAL, byte_pairs, model_of_bias, random_model, tokenizer_of
-from tokenizers import Tokenizer
-from transformers import RobertaTokenizer, pipeline
+from scripted_model import ScriptedModel
+from tiny_families import FAMILIES, model_of_bias, random_model, tokenizer_of
+from transformers import pipeline
 
 from tasks.filling.filled_lines import Part, fill_part
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, candidate_words, space_sign
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_lm.masked_training import WordMasker
 from tasks.filling.masked_sentence import Casing, read_masked_line
 from tasks.filling.methods.top_1 import Top1
 
 of_each_family = pytest.mark.parametrize("family", FAMILIES)
 
 
-def filled(family, model, lines, *, tokenizer=None):
-    language_model = MaskedLanguageModel(model, tokenizer or tokenizer_of(family), family).prepared()
-    candidates = candidate_words(language_model.tokenizer, name=family)
+def top_1_filler(model, candidates):
     choose, off_list = Top1(kind="top_1").choose, {None: np.ones(len(candidates), dtype=bool)}
-    filler = MaskedFiller(language_model, candidates, choose, off_list, MarkerRandomness(1), batch_sentences=8)
+    return MaskedFiller(model, candidates, choose, off_list, MarkerRandomness(1), batch_sentences=8)
+
+
+def filled(family, model, lines):
+    language_model = MaskedLanguageModel(model, tokenizer_of(family), family).prepared()
+    filler = top_1_filler(language_model, candidate_words(language_model.tokenizer, name=family))
     casing = Casing({}, filler_is_cased=True)
     return fill_part(Part(1, list(lines), None), filler, casing, merge_markers=False).lines
 
 
-def writer(family, word="cat", tempting=()):
-    """A model that writes one word everywhere, were it not for what is more tempting."""
+def writer(family, tempting=()):
+    """A model that writes cat everywhere, were it not for what is more tempting."""
     tokenizer = tokenizer_of(family)
-    entries = {f"{space_sign(tokenizer) or ''}{word}", word} & {*tokenizer.get_vocab()}
+    entries = {f"{space_sign(tokenizer) or ''}cat", "cat"} & {*tokenizer.get_vocab()}
     return model_of_bias(family, {**dict.fromkeys(tempting, 9.0), **dict.fromkeys(entries, 3.0)})
 
 
@@ -52,44 +51,7 @@ def test_pieces_specials_and_punctuation_are_never_written_however_likely(family
         or (name.startswith("##") if sign is None else not name.startswith(sign))
     ]
     assert len(tempting) > 20
-    assert filled(family, writer(family, "cat", tempting), ["the [MASK] sat [MASK]"]) == ["the cat sat cat"]
-
-
-@of_each_family
-def test_no_part_of_a_word_is_masked_in_training(family):
-    tokenizer = tokenizer_of(family)
-    masker = WordMasker(MaskedLanguageModel(random_model(family), tokenizer, family))
-    whole = ["cat likes the red dog", "(cat) dog, it!"]
-    parts = ["the redcat and underdog like it", "catmat, dogcat and itcat", "bobcat écat cat́cat dog1"]
-    found = set()
-    for line in [*whole, *parts]:
-        encoded = tokenizer(line, return_offsets_mapping=True)
-        maskable = masker.maskable(np.array([encoded["input_ids"]]))[0]
-        for (start, end), is_maskable in zip(encoded["offset_mapping"], maskable, strict=True):
-            if is_maskable:
-                start += len(line[start:end]) - len(line[start:end].lstrip())
-                assert not re.search(r"[\w\u0301]$", line[:start]), line
-                assert not re.match(r"[\w\u0301]", line[end:]), line
-                found.add((line, line[start:end]))
-    # At the start of a line, within a line and behind a bracket.
-    assert {(line, word) for line in whole for word in ("cat", "dog")} <= found
-
-
-@pytest.mark.parametrize("family", ["bert", "albert", "xlm-roberta"])
-def test_a_mask_token_that_is_looked_for_in_normalised_text(family):
-    """Such a tokenizer finds it in other spellings of the user's too."""
-    tokenizer = copy.deepcopy(tokenizer_of(family))
-    described = json.loads(tokenizer.backend_tokenizer.to_str())
-    for token in described["added_tokens"]:
-        token["normalized"] = True
-    if family == "xlm-roberta" or not described["normalizer"]:
-        described["normalizer"] = {"type": "Lowercase"}
-    tokenizer._tokenizer = Tokenizer.from_str(json.dumps(described))
-    other = tokenizer.mask_token.swapcase()
-    assert tokenizer(other, add_special_tokens=False)["input_ids"] == [tokenizer.mask_token_id]
-    line = f"the {other} sat on {{}}, it {other}{{}} likes ({other} {{}})"
-    masked, expected = line.format(*["[MASK]"] * 3), line.format(*["cat"] * 3)
-    assert filled(family, writer(family), [masked], tokenizer=tokenizer) == [expected]
+    assert filled(family, writer(family, tempting), ["the [MASK] sat [MASK]"]) == ["the cat sat cat"]
 
 
 ROUND_TRIPS = {
@@ -102,21 +64,12 @@ ROUND_TRIPS = {
     "``the'' [MASK] ▁the Ġthe ##the": "``the'' cat ▁the Ġthe ##the",
     r"[\MASK] [MASK]": "[MASK] cat",
     "": "",
-    " ": " ",
 }
 
 
 @of_each_family
 def test_the_text_round_a_fill_comes_back_character_by_character(family):
     assert filled(family, writer(family), ROUND_TRIPS) == list(ROUND_TRIPS.values())
-
-
-def test_a_mask_token_that_leaves_the_space_before_it_makes_no_piece_of_it():
-    strict = RobertaTokenizer(*byte_pairs(ROBERTA_SPECIAL))
-    assert strict.tokenize("the <mask> sat") == ["the", "Ġ", "<mask>", "Ġsat"]
-    texts, model = [("the ", " sat (", ")"), ("", " ran")], random_model("roberta")
-    one, other = (MaskedLanguageModel(model, each, "tiny").encode(texts) for each in (strict, tokenizer_of("roberta")))
-    assert one == other
 
 
 LINES = [
@@ -156,12 +109,9 @@ def test_top_1_equals_a_loop_over_the_fill_mask_pipeline(family):
     if space_sign(tokenizer) == SENTENCE_PIECE_SIGN:
         # The pipeline sees a space before what follows a marker directly; see the first test.
         lines = [re.sub(r"\](?! |$)", "] ", line) for line in LINES]
-    expected = list(loop_over_pipeline(model, tokenizer, lines))
     found = filled(family, model, lines)
-    assert without_forms(found) == without_forms(expected)
-    assert (
-        len({word for line in found for word in line.split()} - {word for line in LINES for word in line.split()}) > 2
-    )
+    assert without_forms(found) == without_forms(loop_over_pipeline(model, tokenizer, lines))
+    assert len({*" ".join(found).split()} - {*" ".join(LINES).split()}) > 2
 
 
 @of_each_family
@@ -175,17 +125,6 @@ def test_a_sentence_longer_than_the_positions_is_windowed_not_cut(family):
     assert re.fullmatch(re.escape(line).replace(re.escape("[MASK]"), r"[^\W_]+"), result)
 
 
-def by_script(words, script, line):
-    """The model and its words at the markers of a line."""
-    model = scripted(words, script)
-    choose, off_list = Top1(kind="top_1").choose, {None: np.ones(len(model.candidates()), dtype=bool)}
-    filler = MaskedFiller(model, model.candidates(), choose, off_list, MarkerRandomness(1), batch_sentences=8)
-    advanced = []
-    (fills,) = filler.fill([read_masked_line(line, 1, merge_markers=False)], advanced.append)
-    assert sum(advanced) == len(fills)
-    return model, [fill.word for fill in fills]
-
-
 def test_a_slot_sees_the_fills_before_it():
     """The place of the country would have France; behind Rome it must be Italy. That of the capital would have Rome."""
 
@@ -195,6 +134,10 @@ def test_a_slot_sees_the_fills_before_it():
             return {"Italy": 0.9} if "Rome" in left else {"France": 0.7, "Italy": 0.2}
         return {"Paris": 0.9} if "France" in words else {"Rome": 0.6, "Paris": 0.3}
 
-    model, fills = by_script("capital of Rome Paris Italy France", capitals, "[MASK] capital of [MASK]")
-    assert fills == ["Rome", "Italy"]
+    model = ScriptedModel("capital of Rome Paris Italy France".split(), capitals)
+    advanced = []
+    sentence = read_masked_line("[MASK] capital of [MASK]", 1, merge_markers=False)
+    (fills,) = top_1_filler(model, model.candidates()).fill([sentence], advanced.append)
+    assert sum(advanced) == 2
+    assert [fill.word for fill in fills] == ["Rome", "Italy"]
     assert model.asked == [(["_", "capital", "of", "_"], 0), (["Rome", "capital", "of", "_"], 3)]

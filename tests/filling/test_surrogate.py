@@ -43,32 +43,25 @@ def test_the_same_original_has_the_same_surrogate_in_a_line_and_another_one_in_a
     assert len({line[0] for line in lines}) > 10
 
 
-def test_in_a_corpus_the_same_original_has_the_same_surrogate_everywhere():
-    everywhere = filler(consistent_within="corpus")
-    lines = [words("{PERSON:Tom} is in {LOCATION:New} {LOCATION:York}", number, by=everywhere) for number in (1, 5, 90)]
-    assert lines[0] == lines[1] == lines[2]
-    assert words("so {PERSON:Tom} said", 7, by=everywhere)[0] == lines[0][0]
-    part = words("{LOCATION:New} {LOCATION:York} or {LOCATION:York}", 3, by=everywhere)[2]
-    assert part == words("in {LOCATION:York}", 4, by=everywhere)[0]
-    # Another seed is another key.
-    others = {words("{PERSON:Tom}", by=filler(seed, consistent_within="corpus"))[0] for seed in range(2, 12)}
-    assert len(others) > 5
-
-
-def test_in_a_document_the_same_original_has_the_same_surrogate_and_in_another_one_another():
+@pytest.mark.parametrize("document", [None, "one"], ids=["corpus", "document"])
+def test_the_same_original_has_the_same_surrogate_in_a_corpus_or_a_document(document):
+    by = filler(consistent_within="line" if document else "corpus")
     text = "{PERSON:Tom} {PERSON:Smith} is in {LOCATION:New} {LOCATION:York}"
-    first, second = ([words(text, number, document=name) for number in (1, 5000)] for name in ("one", "two"))
-    assert first[0] == first[1]
-    assert second[0] == second[1]
-    assert words("so {PERSON:Smith}, and {PERSON:TOM}", 7, document="one") == [first[0][1], first[0][0].upper()]
-    assert len({words("{PERSON:Tom}", document=str(name))[0] for name in range(20)}) > 10
-    # The name of a document is no class of another one.
-    assert words("{PERSON:Tom}", document="") != words("{PERSON:Tom}", by=filler(consistent_within="corpus"))
+    first, again = (words(text, number, by=by, document=document) for number in (1, 5000))
+    assert first == again
+    some = words("so {PERSON:Smith}, and {PERSON:TOM}", 7, by=by, document=document)
+    assert some == [first[1], first[0].upper()]
+    # Another document, and in a corpus another seed, has another one.
+    if document:
+        others = {words("{PERSON:Tom}", document=str(name))[0] for name in range(20)}
+    else:
+        others = {words("{PERSON:Tom}", by=filler(seed, consistent_within="corpus"))[0] for seed in range(20)}
+    assert len(others) > 10
 
 
 SPELLED = {
     "MASK": "Zebra london garden McDonald7 Straße 5pm peter77@web.de",
-    "PERSON": "Tom Mary Smith Zorgel J J.R McDonald O'Brien Peter7 @tommy",
+    "PERSON": "Tom Mary Zorgel J J.R O'Brien Peter7 @tommy",
     "LOCATION": "Chicago LA TX Rio Abq UK U.S Germany 5th",
     "ORGANISATION": "Ibm Siemens NASA 3M 163.com ford",
     "DATE": "Monday May 5pm 3rd 1990s Ramadan 10:30Uhr",
@@ -177,13 +170,11 @@ def counts(folder):
     return {"word_counts": "counts.tsv", "sidecar": "sidecar.jsonl"}
 
 
-def test_the_command_writes_lines_and_counts(counts):
+def test_the_command_counts_surrogates_and_reports_no_original(counts):
     write_masked(["i am {PERSON:tom}, {PERSON:tom} is", "", "{PERSON:Mary} {PERSON:Miller} at 5"], "class")
     lines, measured = fill("surrogate", **counts)
     first, second = lines[0].removeprefix("i am ").removesuffix(" is").split(", ")
     assert first == second == first.lower()
-    assert lines[1] == ""
-    assert len(lines[2].split()) == 4
     assert (measured["fills"], measured["surrogates_with_original"], measured["surrogates_repeated"]) == (4, 4, 1)
     assert measured["surrogates_of_one_original"] == 1
     assert "Miller" not in Path("report.json").read_text(encoding="utf-8")

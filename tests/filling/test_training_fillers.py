@@ -2,26 +2,26 @@
 
 import json
 import re
+import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 from fill_command import fill, refused, report, run, write
-from peft import LoraConfig, get_peft_model
+from huggingface_hub import constants
 from tiny_causal_models import causal_tokenizer, random_llama
+from tiny_families import random_model, tokenizer_of
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, BertModel
+from transformers import AutoModelForMaskedLM, BertModel, PreTrainedTokenizerFast
 
-from tasks.errors import CorpusError, ModelError, ParameterError
-from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.fillers.filler_folder import CausalFillerRecord, save_filler
-from tasks.filling.fillers.preparation import train_head
-from tasks.filling.fillers.settings import CausalLanguageModelTuning, HeadTraining, MaskedLanguageModelTuning
+from tasks.errors import CorpusError, ModelError
+from tasks.filling.fillers.filler_folder import CausalFillerRecord
+from tasks.filling.fillers.settings import CausalLanguageModelTuning, MaskedLanguageModelTuning
 from tasks.filling.fillers.tuning import tuning_text
-from tasks.filling.masked_lm.loading import load_masked_model
-from tasks.filling.masked_lm.masked_training import masked_accuracy
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 
-TOKENIZER = word_piece_tokenizer()
+TOKENIZER, CAUSAL_TOKENIZER = word_piece_tokenizer(), causal_tokenizer()
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def equal(one, other):
     return all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_a_head_is_trained_and_fills(folder, body):
+def test_a_head_is_trained_and_fills_and_a_model_that_has_one_is_copied(folder, body, bert):
     write("train.txt", ["red cat"] * 200)
     write("valid.txt", ["red cat"] * 2)
     write("text.txt", ["red [MASK]"])
@@ -46,44 +46,18 @@ def test_a_head_is_trained_and_fills(folder, body):
     training = ["train_head.steps=60", "train_head.batch_pieces=64", *rates]
     files = {"input": "train.txt", "valid": "valid.txt", "output": "filler", "report": "report.json"}
     assert run("train-filler", *training, model=body, **files) == 0
-    measured = report()["measured"]
-    assert measured["steps"] == 60
-    assert measured["valid_top_1_accuracy"] == 1.0
-    AutoModelForMaskedLM.from_pretrained("filler")
+    assert (report()["measured"]["steps"], report()["measured"]["valid_top_1_accuracy"]) == (60, 1.0)
     assert fill("top_1", filler="filler")[0] == ["red cat"]
-
-
-def test_a_model_that_has_a_head_is_copied(folder, bert):
-    assert run("train-filler", model=bert, output="copy") == 0
-    assert equal(weights_of(bert), weights_of("copy"))
-
-
-def test_lines_without_a_word_are_an_error(body):
-    with pytest.raises(CorpusError, match=r"none of the 2 held-out lines \(--valid\) has a word that filler 'tiny'"):
-        masked_accuracy(random_bert(TOKENIZER), TOKENIZER, ["?!", "..."], name="tiny")
-    model, tokenizer, missing = load_masked_model(body)
-    with pytest.raises(CorpusError, match="no line with a word"):
-        train_head(model, tokenizer, missing, [", .", ""], HeadTraining(steps=1), name="tiny")
-
-
-def test_a_saved_filler_replaces_an_earlier_one_and_nothing_else(tmp_path):
-    filler, other = tmp_path / "filler", tmp_path / "other"
-    save_filler(random_bert(TOKENIZER), TOKENIZER, filler)
-    (filler / "left_over.txt").touch()
-    save_filler(random_bert(TOKENIZER), TOKENIZER, filler)
-    assert list(tmp_path.iterdir()) == [filler]
-    assert not (filler / "left_over.txt").exists()
-    assert (filler / "model.safetensors").stat().st_mode & 0o777 == 0o644
-    other.mkdir()
-    (other / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(ParameterError, match="is no filler"):
-        save_filler(random_bert(TOKENIZER), TOKENIZER, other)
-    assert (other / "notes.txt").exists()
+    assert run("train-filler", model=bert, output="filler") == 0
+    assert equal(weights_of(bert), weights_of("filler"))
+    Path("mine").mkdir()
+    Path("mine/notes.txt").touch()
+    assert run("train-filler", model=bert, output="mine") == 1
+    assert [file.name for file in Path("mine").iterdir()] == ["notes.txt"]
 
 
 # Causal language models -------------------------------------------------------------------------------------------
 
-CAUSAL_TOKENIZER = causal_tokenizer()
 SENTENCES = ["the red cat sat on the mat", "Tom ran to the red house", "Ann saw the dog in Paris"]
 LORA = ["lora.steps=6", "lora.batch_sentences=4", "lora.learning_rate=0.05"]
 BESIDE = "lora.merge=false"
@@ -109,62 +83,45 @@ def test_merged_weights_and_the_update_alone_fill_alike(texts, llama):
     written = {file.name for file in Path("update").iterdir()}
     assert written >= {"adapter_model.safetensors", "causal_filler.json"}
     assert not any(name.endswith((".bin", ".pt", ".pkl")) for name in written)
-    assert CausalFillerRecord.read(Path("update").resolve()).base == llama
     for method in ("top_1", "sample", "free"):
         merged, _ = fill(method, filler="merged")
         assert fill(method, filler="update")[0] == merged
         assert merged[0].startswith("the ")
-        assert merged[1].startswith("Ann ")
 
 
-@pytest.fixture
-def work(texts, monkeypatch):
+def test_an_adapter_finds_its_base_from_everywhere_and_moves_with_it(texts, monkeypatch, capsys):
     """The model ``models/llama`` and its adapter ``fillers/update``, made by their paths from this working folder."""
+    text = texts / "text.txt"
     (texts / "work").mkdir()
     monkeypatch.chdir(texts / "work")
     save(random_llama(CAUSAL_TOKENIZER), CAUSAL_TOKENIZER, "models/llama")
     files = {"model": "models/llama", "input": "../train.txt", "output": "fillers/update"}
     assert run("train-filler", *LORA, BESIDE, **files) == 0
-    return texts / "work"
-
-
-def test_an_adapter_finds_its_base_from_everywhere_and_moves_with_it(texts, work, monkeypatch):
-    text = texts / "text.txt"
     here, _ = fill("top_1", filler="fillers/update", input=text)
     first = report()["inputs"]
     assert first.keys() == {str(text), "fillers/update", "models/llama"}
     for file in Path("fillers/update").iterdir():
         assert str(texts).encode() not in file.read_bytes()
+    Path("..", "work").resolve().rename(texts / "moved")
     monkeypatch.chdir(texts)
-    assert fill("top_1", filler="work/fillers/update")[0] == here
-    work.rename("moved")
-    assert fill("top_1", filler=texts / "moved" / "fillers" / "update")[0] == here
+    assert fill("top_1", filler="moved/fillers/update")[0] == here
     # The base is an input, so another one makes another fill.
     monkeypatch.chdir("moved")
     save(random_llama(CAUSAL_TOKENIZER, seed=1), CAUSAL_TOKENIZER, "models/llama")
     fill("top_1", filler="fillers/update", input=text)
     assert [name for name, hashed in report()["inputs"].items() if first[name] != hashed] == ["models/llama"]
-
-
-def test_a_base_that_is_gone_is_named_with_its_adapter(work, capsys):
     Path("models/llama").rename("elsewhere")
-    given = {"filler": "fillers/update", "input": "../text.txt"}
     message = "filler 'fillers/update' is an adapter, and its base, the folder 'models/llama', does not exist"
-    assert message in refused(capsys, "fill", method="top_1", **given)
+    assert message in refused(capsys, "fill", method="top_1", filler="fillers/update", input=text)
     # An adapter that was not written here names its base by a path from the working folder.
     Path("fillers/update/causal_filler.json").unlink()
     configuration = Path("fillers/update/adapter_config.json")
     content = json.loads(configuration.read_text(encoding="utf-8"))
     configuration.write_text(json.dumps(content | {"base_model_name_or_path": "elsewhere"}), encoding="utf-8")
-    fill("top_1", **given)
+    fill("top_1", filler="fillers/update", input=text)
 
 
-def test_an_update_of_a_shared_weight_from_elsewhere_is_refused(tmp_path, llama):
-    configuration = LoraConfig(target_modules=["lm_head"], task_type="CAUSAL_LM")
-    get_peft_model(AutoModelForCausalLM.from_pretrained(llama), configuration).save_pretrained(tmp_path / "a")
-    with pytest.raises(ModelError, match="layer 'lm_head' has its weight in common"):
-        CausalLanguageModel.load(str(tmp_path / "a"))
-
+# Tuning on masked text --------------------------------------------------------------------------------------------
 
 PAIRS = ["red cat", "dog ran", "tom sat", "paris mat"]
 """Each word tells the other one: after tuning every word can be guessed."""
@@ -201,45 +158,21 @@ def test_unmasked_text_is_every_sentence_without_marker_that_is_not_held_out():
     masked = [f"line {number}" if number % 2 else f"[MASK] {number}" for number in range(100)] + ["", "a [\\MASK] b"]
     shares = {"held_out_share": 0.2}, {"held_out_share": 0.2, "seed": 7}, {"held_out_share": 0.4}
     text, seed, more = (text_of(masked, **share) for share in shares)
-    assert text.measured == {
-        "corpus_sentences": 101,
-        "held_out_sentences": 20,
-        "held_out_repeats": 0,
-        "training_sentences": len(text.lines),
-        "sentences_with_markers_left_out": 81 - len(text.lines),
-    }
+    assert (text.measured["corpus_sentences"], text.measured["held_out_sentences"]) == (101, 20)
     held_out, of_seed, of_more = ({sentence.number for sentence in each.held_out} for each in (text, seed, more))
-    assert len(held_out) == 20
     assert held_out == of_seed < of_more  # it depends on the corpus alone
     # A string of the user's that looks like a marker is none, and the model sees it as it was written.
     unmarked = {number: line for number, line in enumerate(masked, start=1) if line and "[MASK]" not in line}
     unmarked[102] = "a [MASK] b"
     assert text.lines == [line for number, line in unmarked.items() if number not in held_out]
-    assert any(sentence.slots for sentence in text.held_out)
-
-
-def test_a_line_that_stands_everywhere_is_held_out_everywhere():
+    # A line that occurs again and again is held out everywhere.
     text = text_of([*["how are you ?"] * 50, *different(["a"] * 50)], held_out_share=0.1)
     assert "how are you ?" in {sentence.texts[0] for sentence in text.held_out}
     assert "how are you ?" not in text.lines
     assert text.measured["held_out_repeats"] >= 40
-    assert text.measured["training_sentences"] == len(text.lines)
 
-
-def test_too_few_sentences_are_counted_and_the_remedy_named():
-    for masked, message in [
-        (different(["[MASK] a"] * 40), r"0 of the 38 sentences to train on have no marker.*text: filled"),
-        (["a"] * 40, r"0 of the 0 .* minimum_sentences=1 \(38 more are equal to sentences that are held out\)"),
-    ]:
-        with pytest.raises(CorpusError, match=message):
-            text_of(masked)
-
-
-def test_the_same_seed_tunes_the_same_filler(corpus, bert):
-    for output, seed in (("first", 1), ("again", 1), ("other", 2)):
-        tune(bert, output, "steps=4", f"seed={seed}")
-    assert equal(weights_of("first"), weights_of("again"))
-    assert not equal(weights_of("first"), weights_of("other"))
+    with pytest.raises(CorpusError, match=r"0 of the 38 sentences to train on have no marker.*text: filled"):
+        text_of(different(["[MASK] a"] * 40))
 
 
 def test_a_masked_filler_learns_the_domain_and_leaves_its_base_and_a_second_round_goes_on(corpus, bert, folder, capsys):
@@ -253,8 +186,8 @@ def test_a_masked_filler_learns_the_domain_and_leaves_its_base_and_a_second_roun
     write("text.txt", ["red [MASK] 7", "[MASK] ran 8"])
     assert " ".join(fill("top_1", filler="tiny_tuned")[0]).lower() == "red cat 7 dog ran 8"
     assert equal(before, weights_of(bert))
-    options = {"allowed_words": "allowed_words.txt"}
-    second = tune("tiny_tuned", "tiny_tuned_round_2", "text=filled", "method.kind=top_1", "steps=3", **options)
+    again = ["text=filled", "method.kind=top_1", "steps=3"]
+    second = tune("tiny_tuned", "tiny_tuned_round_2", *again, allowed_words="allowed_words.txt")
     # The same words are guessed in every round, so a round begins where the one before has ended.
     assert second["held_out_words"] == first["held_out_words"]
     assert second["base_held_out_loss"] == pytest.approx(first["held_out_loss"], rel=1e-6)
@@ -264,6 +197,10 @@ def test_a_masked_filler_learns_the_domain_and_leaves_its_base_and_a_second_roun
     # What was filled is private and gone.
     assert list((folder / ".palimpsest" / "fills").iterdir()) == []
     assert not re.search(r"\b(paris|tom)\b", Path("report.json").read_text(encoding="utf-8"))
+    for output, seed in (("first", 1), ("again", 1), ("other", 2)):
+        tune(bert, output, "steps=2", f"seed={seed}")
+    assert equal(weights_of("first"), weights_of("again"))
+    assert not equal(weights_of("first"), weights_of("other"))
 
 
 def test_a_causal_filler_is_tuned_with_lora_round_after_round(folder, llama, capsys):
@@ -276,10 +213,9 @@ def test_a_causal_filler_is_tuned_with_lora_round_after_round(folder, llama, cap
     assert second["base_held_out_loss"] == pytest.approx(first["held_out_loss"], rel=1e-5)
     assert second["held_out_masked_words"] == first["held_out_masked_words"]
     # The base's own, whether the update is added to them or not.
-    weights = random_llama(causal_tokenizer()).parameters()
+    weights = random_llama(CAUSAL_TOKENIZER).parameters()
     assert first["parameters"] == second["parameters"] == sum(weight.numel() for weight in weights)
     assert CausalFillerRecord.read("llama_tuned").instruction.startswith("Predict")
-    assert CausalFillerRecord.read("llama_tuned_round_2").base == "llama_tuned"
     write("text.txt", ["the [MASK] cat"])
     (line,), _ = fill("top_1", filler="llama_tuned_round_2")
     assert re.fullmatch(r"the \S+ cat", line)
@@ -287,40 +223,29 @@ def test_a_causal_filler_is_tuned_with_lora_round_after_round(folder, llama, cap
     tune("llama_tuned_round_2", "merged", "steps=2", "batch_sentences=2")
     given = {"base": "llama_tuned_round_2", "input": "masked.txt"}
     assert "has only an update" in refused(capsys, "tune-filler", "minimum_sentences=10", "merge=false", **given)
-
-
-def test_a_causal_filler_is_not_tuned_on_strings_like_markers_and_says_so(folder, llama, capsys):
-    lines = different([*["write [\\MASK] on the mat"] * 20, *["the red cat sat"] * 20])
-    write("masked.txt", lines)
-    found = tune(llama, "llama_tuned", "steps=20", "batch_sentences=2")
-    assert found["training_sentences"] == 38
+    # Strings like markers would teach the model to write them.
+    write("masked.txt", different([*["write [\\MASK] on the mat"] * 20, *["the red cat sat"] * 20]))
+    found = tune(llama, "llama_tuned", "steps=2", "batch_sentences=2")
     assert found["lines_with_marker_strings"] == found["lines_left_out"] >= 18
-    write("masked.txt", lines[:20])
-    said = refused(capsys, "tune-filler", "minimum_sentences=10", base=llama, input="masked.txt")
-    assert "19 of 19 lines have markers, or strings that look like them" in said
 
 
 TRAIN, TUNE = ("train-filler", {"model": "llama"}), ("tune-filler", {"base": "bert", "input": "masked.txt"})
-TIED = (
-    "llama': layer 'lm_head' has its weight in common with another layer (tied embeddings), so an update of it alone "
-    "cannot be added to the weights; leave it out of target_modules"
-)
+TIED = "llama': layer 'lm_head' has its weight in common with another layer (tied embeddings), so an update of it alone"
 
 
 @pytest.mark.parametrize(
     ("command", "settings", "files", "message"),
     [
         (TRAIN, ["lora={}"], {}, "lora needs generic text to train on; give --input"),
-        (TRAIN, ["kind=masked_lm", "model=llama"], {}, "is no masked language model"),
         (TRAIN, [], {"model": "gguf"}, "palimpsest train-filler --set gguf_file=model.gguf"),
         (TRAIN, ["lora.target_modules=[nope]"], {"input": "text.txt"}, "name the layers in target"),
         (TRAIN, ["lora.target_modules=[q_proj, lm_head]"], {"input": "text.txt"}, TIED),
         (TRAIN, ["lora={}"], {"input": "marked.txt"}, "no line without markers"),
+        (TRAIN, ["train_head.steps=1"], {"model": "body", "input": "signs.txt"}, "no line with a word"),
         (TUNE, [], {"input": "signs.txt"}, "none of the 15 held-out sentences has a word to guess"),
-        (TUNE, [], {"base": "./absent"}, "'./absent' does not exist"),
         (TUNE, [], {"base": "body"}, "has no masked-LM head"),
+        (TUNE, [], {"base": "fnet"}, "mixes padding into a sentence"),
         (TUNE, ["kind=causal_lm"], {}, "kind is 'causal_lm', but base"),
-        (TUNE, ["target_modules=[nope]"], {"base": "llama"}, "name the layers in target_modules"),
         (TUNE, ["text=filled"], {}, "needs a method that fills"),
         (TUNE, ["method.kind=top_1"], {}, "text 'unmasked' fills nothing"),
         (TUNE, ["learning_rate=1.0e+30"], {}, "loss is not a number"),
@@ -332,6 +257,8 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(
 ):
     for name, place in (("bert", bert), ("llama", llama), ("body", body)):
         Path(name).symlink_to(place)
+    if "fnet" in files.values():
+        save(random_model("fnet"), tokenizer_of("fnet"), "fnet")
     Path("gguf").mkdir()
     Path("gguf/model.gguf").touch()
     write("text.txt", ["the red cat"])
@@ -346,9 +273,53 @@ def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters():
     for method, message in [
         ({"kind": "unigram", "prior": "counted"}, "counts the masked words, which tuning never reads; take prior: dom"),
         ({"kind": "surrogate", "consistent_within": "document"}, "needs the originals and their documents"),
-        ({"kind": "top_k", "copies": 2}, r"method\.copies: a filler is tuned on one fill of each sentence"),
         ({"kind": "free"}, "'free' needs a causal language model, and kind is 'masked_lm'; take top_1"),
     ]:
         with pytest.raises(ValueError, match=message):
             text_of([], text="filled", method=method)
     CausalLanguageModelTuning(kind="causal_lm", text="filled", method={"kind": "free"})
+
+
+# Models that fill nothing -----------------------------------------------------------------------------------------
+
+
+def change(file, **values):
+    path = Path("filler", file)
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | values), encoding="utf-8")
+
+
+def lose_the_mask_token():
+    backend = TOKENIZER.backend_tokenizer
+    PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]", pad_token="[PAD]").save_pretrained("filler")
+
+
+def hold_nan():
+    model = random_bert(TOKENIZER)
+    torch.nn.init.constant_(model.cls.predictions.bias, float("nan"))
+    model.save_pretrained("filler")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lose_the_mask_token, "has no mask token, so it is no masked language model"),
+        (partial(change, "config.json", is_decoder=True), "is_decoder in config.json"),
+        (hold_nan, "its weights are damaged: fetch the model again"),
+    ],
+    ids=["no mask token", "decoder", "not numbers"],
+)
+def test_a_model_that_cannot_be_used_is_one_line(folder, bert, capsys, damage, message):
+    shutil.copytree(bert, "filler")
+    damage()
+    write("text.txt", ["tom [MASK] mat"])
+    error = refused(capsys, "fill", input="text.txt", method="top_1", filler="filler")
+    assert message in error
+    assert " mat" not in error
+
+
+def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(ModelError, match="neither a folder nor reachable on the hub"):
+        MaskedLanguageModel.load("no-such-owner/no-such-model")
+    assert constants.HF_HUB_OFFLINE

@@ -9,51 +9,27 @@ import pytest
 import yaml
 from fill_command import fill, refused, report, write, write_masked
 from scripted_model import ScriptedModel
-from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 
 from tasks.errors import CorpusError, ModelError
 from tasks.files.clone_key import clone_key, key_id
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
-from tasks.filling.masked_lm.places import generic_places
 from tasks.filling.masked_lm.weighing import prepared_weighing
 from tasks.filling.methods.log_linear import LogLinear
 from tasks.privacy.ledger import Release, append_to_ledger
-
-
-def places_of(line, kept="the sat on"):
-    text = generic_places([line], AllowedWords(kept.split()), {"cat", "mat", "dog"}, cased=False, most=99)
-    return [(place.texts, place.slot) for place in text.places], text
-
-
-def test_places_see_the_words_before_them_and_markers_after_them_and_a_merged_run_is_context():
-    first = (("The ", " sat on the ", "."), 0)
-    assert places_of("The cat sat on the mat.")[0] == [first, (("The cat sat on the ", "."), 0)]
-    found, text = places_of("the big cat sat on the mat")
-    assert found == [(("the big cat sat on the ", ""), 0)]
-    assert (text.masked_words, text.without_candidate) == (3, 0)
-    # Without a list a share of the words is masked.
-    assert places_of("the cat sat on the mat and the dog ran", kept="")[1].masked_words == 2
-
 
 WORDS = ["the", "a", "sat", "cat", "dog", "cow"]
 COUNTS = WordFrequencies(("the", "cat", "dog"), np.array([50, 30, 10]))
 PLAIN = {"filler": 1, "frequency": 1, "average": 0}
 
 
-def prepared(lines, *, words=WORDS, says=None, corpus=None, frequencies=COUNTS, **settings):
+def prepared(lines, *, says=None, corpus=None, frequencies=COUNTS, **settings):
     """The weighing of a filler that says cat 3:1, and the scores of its words."""
     says = says or {"cat": 0.6, "dog": 0.2, "cow": 0.1, "the": 0.1}
-    model = ScriptedModel(words, lambda words, position: says)
+    model = ScriptedModel(WORDS, lambda words, position: says)
     settings = LogLinear(kind="log_linear", **settings)
     given = (model.candidates(), AllowedWords(["the", "a", "sat"]), frequencies, settings, lines, corpus)
     ready = prepared_weighing(model, *given, public=frequencies)
     return ready, ready.filler_weight * np.log(np.array([1, 1, 1, 0.6, 0.2, 0.1])) + ready.constant
-
-
-def test_fixed_weights_by_hand():
-    """a = 1, b = 1, d = 1: the filler says what it always says, so frequency alone is left, 3:1."""
-    _, scores = prepared(["the cat sat"], weights={"filler": 1, "frequency": 1, "average": 1})
-    assert scores[3] - scores[4] == pytest.approx(math.log(3), abs=1e-5)
 
 
 def test_counted_words_are_written_as_often_as_they_were_counted():
@@ -64,27 +40,19 @@ def test_counted_words_are_written_as_often_as_they_were_counted():
     assert scores[3] - scores[4] == pytest.approx(math.log(3), abs=0.05)
     assert ready.measured["matched_frequencies"]["groups"] == 2
     assert ready.measured["matched_frequencies"]["distance_before"] == pytest.approx(0.9 - 0.75, abs=1e-3)
-
-
-def test_what_the_filler_cannot_write_makes_no_counted_word_more_frequent():
-    """Zebra is in the group of dog, horse in one of its own: of 60 places cat was counted at 20, and has no more."""
+    # What the filler cannot write makes no counted word more frequent: zebra is in the group of dog, horse in one of
+    # its own; of 60 places cat was counted at 20, and has no more.
     words, counts, groups = ("the", "cat", "dog", "zebra", "horse"), [50, 20, 10, 25, 5], [-1, 0, 2, 2, 1]
     frequencies = WordFrequencies(words, np.array(counts), np.array(groups))
     _, scores = prepared(None, corpus=["the [MASK] sat"], frequencies=frequencies, prior="counted", weights=PLAIN)
     assert scores[4] - scores[3] == pytest.approx(math.log(2), abs=0.05)
 
 
-@pytest.mark.parametrize(
-    ("line", "filler", "error", "message"),
-    [
-        ("the sat a", {}, CorpusError, "no masked place of one word"),
-        ("the cat", {"words": ["the", "a"]}, ModelError, "has no word to choose"),
-        ("the cat sat", {"says": {"cat": float("nan")}}, ModelError, "not numbers"),
-    ],
-)
-def test_what_nothing_can_be_learned_from_is_an_error(line, filler, error, message):
-    with pytest.raises(error, match=message):
-        prepared([line], **filler)
+def test_what_nothing_can_be_learned_from_is_an_error():
+    with pytest.raises(CorpusError, match="no masked place of one word"):
+        prepared(["the sat a"])
+    with pytest.raises(ModelError, match="not numbers"):
+        prepared(["the cat sat"], says={"cat": float("nan")})
 
 
 ROOT = Path(__file__).parents[2]
@@ -101,7 +69,7 @@ def corpus(folder):
     write("word_counts.tsv", ["the\t90", "tom\t60", "paris\t20", "cat\t9", "dog\t3", "mat\t1"])
     (folder / "generic").mkdir()
     pairs = [(first, second) for first in ("cat", "dog", "mat", "tom", "paris") for second in ("cat", "dog", "mat")]
-    lines = [line for first, second in pairs for line in (f"the {first} sat on the {second}", "the red dog ran")]
+    lines = [f"the {first} sat on the {second}" for first, second in pairs] + ["the red dog ran"] * len(pairs)
     for part in ("train", "valid"):
         write(f"generic/{part}.txt", lines)
 
@@ -124,34 +92,29 @@ def test_fills_are_candidates_the_report_says_what_was_learned_and_the_sidecar_c
     assert with_sidecar["restoration_rate"] is not None is measured["restoration_rate"]
 
 
-def test_a_causal_model_takes_its_own_prior_from_the_word_counts(corpus, llama, capsys):
+def test_averages_are_of_generic_text_and_a_causal_model_takes_its_own_prior(corpus, bert, llama, capsys):
     lines, measured = fill("log_linear", "prior=domain", "weights.filler=2.0", filler=llama, **FILES)
     assert set(words_of(lines)) <= {"cat", "dog", "mat", "tom", "paris"}
     assert len(set(words_of(lines))) > 2
     assert measured["log_linear"]["weights"] == WEIGHTS
-    given = {"input": "text.txt", "method": "log_linear", "filler": llama, **PRIVATE}
-    assert "prior 'counted' needs a masked language model" in refused(capsys, "fill", "prior=counted", **given)
-
-
-def test_averages_are_of_generic_text(corpus, bert, llama, capsys):
-    given = FILES | {"generic": None}
-    said = refused(capsys, "fill", input="text.txt", method="log_linear", filler=bert, **given)
+    given = {"input": "text.txt", "method": "log_linear"}
+    said = refused(capsys, "fill", "prior=counted", filler=llama, **given, **PRIVATE)
+    assert "prior 'counted' needs a masked language model" in said
+    without = FILES | {"generic": None}
+    said = refused(capsys, "fill", filler=bert, **given, **without)
     assert "needs the filler's mean probabilities on generic text; give --generic" in said
-    fill("log_linear", filler=llama, **given)
-    fill("log_linear", "weights={filler: 1.0, average: 0}", filler=bert, **given)
+    fill("log_linear", filler=llama, **without)
+    fill("log_linear", "weights={filler: 1.0, average: 0}", filler=bert, **without)
 
 
-def test_a_filler_that_says_always_the_same_leaves_the_frequencies(corpus, folder):
+def test_a_filler_that_says_always_the_same_leaves_the_frequencies(corpus, biased):
     """The context says nothing, so tom is drawn 60 of 93 times, whatever the filler's favourite is."""
-    tokenizer = word_piece_tokenizer()
-    liked = {"cat": 5.0, "dog": 2.0, "tom": 0.0, "paris": 0.0, "mat": 0.0}
-    save(bert_of_bias(tokenizer, liked, others=-30.0), tokenizer, folder / "always")
-    words = words_of(fill("log_linear", filler="always", **FILES)[0])
+    words = words_of(fill("log_linear", filler=biased, **FILES)[0])
     assert abs(words.count("tom") / len(words) - 60 / 93) < 4 * math.sqrt(60 * 33 / 93**2 / len(words))
 
 
 @pytest.mark.parametrize("method", ["log_linear", "unigram"])
-def test_noisy_counts_bring_the_masked_words(corpus, bert, method):
+def test_noisy_counts_bring_the_masked_words(corpus, bert, monkeypatch, method):
     """Every second masked word is dog, and every other mat; public text has mostly tom. Nothing private is reported."""
     given = PRIVATE | ({"filler": bert} if method == "log_linear" else {})
     of_domain, public = fill(method, "prior=domain", **given)
@@ -166,13 +129,8 @@ def test_noisy_counts_bring_the_masked_words(corpus, bert, method):
     assert counted["key"] == key_id()
     assert report()["warnings"] == []
     assert fill(method, "prior=counted", "counts.epsilon=16", **given)[0] == lines
-
-
-@pytest.mark.parametrize("method", ["log_linear", "unigram"])
-def test_a_counted_fill_and_its_report_are_functions_of_the_noisy_counts(corpus, bert, monkeypatch, method):
-    """Two sidecars with the same counts and the same noise give equal fills and reports."""
+    # Two sidecars with the same counts and the same noise give equal fills and reports.
     monkeypatch.setattr("tasks.filling.frequencies.counted_frequencies._secret", lambda *_: bytes(32))
-    given = PRIVATE | ({"filler": bert} if method == "log_linear" else {})
     found = []
     for first, second in (("dog", "mat"), ("mat", "dog")):
         write_masked([f"the {{{first}}} sat on the {{{second}}}"] * LINES)

@@ -65,9 +65,6 @@ def test_an_update_gives_back_what_was_trained(tmp_path):
         apply_update(BertForMaskedLM(BertConfig(**sizes | {"intermediate_size": 8})), fresh, str(tmp_path))
 
 
-ROOT = Path(__file__).parents[2]
-
-
 def content(folder):
     return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
@@ -97,7 +94,8 @@ def test_a_language_model_is_copied_where_text_and_settings_are_the_same(folder,
 
 
 def test_what_comes_with_palimpsest_is_what_the_default_experiment_asks_for(folder):
-    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    root = Path(__file__).parents[2]
+    document = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
     model = document["language_model"]
     transformer = {name: model[name] for name in ("architecture", "pretraining")}
     asked = {
@@ -112,7 +110,7 @@ def test_what_comes_with_palimpsest_is_what_the_default_experiment_asks_for(fold
         assert len(record["texts"]) == (3 if name == "pretrained" else 2)
     # What makes the texts may not change, or everybody waits half an hour for a model of nearly the same ones.
     for source in ("params.yaml", "constraints.txt"):
-        Path(source).symlink_to(ROOT / source)
+        Path(source).symlink_to(root / source)
     train, valid, vocabulary = "generic/train.txt", "generic/valid.txt", "vocabulary.txt"
     assert run("corpora", params="params.yaml", name="generic", output="generic") == 0
     assert run("count-words", params="params.yaml", input=train, output="counts.tsv") == 0

@@ -1,7 +1,6 @@
 """Noisy counts of masked words, and frequencies of a domain: formulas, and promises by experiment."""
 
 import hashlib
-import itertools
 import math
 from collections import Counter
 
@@ -15,7 +14,7 @@ from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import CorpusError
 from tasks.filling.fill_files import CorpusFiles
 from tasks.filling.frequencies.counted_frequencies import counted_frequencies
-from tasks.filling.frequencies.noise import noise, posterior_rates
+from tasks.filling.frequencies.noise import noise
 from tasks.filling.frequencies.word_frequencies import AllowedWords, GenericText, WordFrequencies, domain_frequencies
 from tasks.filling.methods.unigram import Unigram
 from tasks.filling.prepared_fill import PlantedLines, prepare_like_corpus
@@ -91,15 +90,12 @@ def test_counts_take_the_place_of_the_prior():
     assert counts["the"] == 900
 
 
-def test_a_line_adds_so_many_words_and_no_more():
+def test_a_line_a_document_and_a_marker_add_so_many_words_and_no_more():
+    """Forty lines of one document, mixed with forty documents of a line each."""
     lines = [line(*["spectral"] * 400)] + [line("digits", "digits")] * 40
     assert places(lines, epsilon=8.0) == 41
     assert places(lines, epsilon=8.0, words_per_unit=3) == 83
     assert shares(counted(lines, epsilon=8.0))["spectral"] < 0.05
-
-
-def test_a_document_adds_so_many_words_and_no_more():
-    """Forty lines of one document, mixed with forty documents of a line each."""
     lines = [line("spectral"), line("digits")] * 40
     documents = [name for number in range(40) for name in ("long", f"short {number}")]
     of = {unit: counted(lines, KEY, documents, epsilon=16.0, unit=unit) for unit in ("line", "document")}
@@ -107,7 +103,11 @@ def test_a_document_adds_so_many_words_and_no_more():
     assert places(lines, KEY, documents, epsilon=16.0, unit="document", words_per_unit=5) == 45
     assert shares(of["line"])["spectral"] > 0.4
     assert shares(of["document"])["spectral"] < 0.1
-    assert of["document"].measured["unit"] == "document"
+    # Spans that share a marker: that there are several is not what the masked text shows.
+    merged = [MaskedSpan(0, 6, "MASK", "list", "digits", 0), MaskedSpan(7, 15, "MASK", "list", "spectral", 0)]
+    found = counted([("", merged)] * 200 + [line("digits spectral")] * 200, epsilon=64.0, words_per_unit=2)
+    assert found.measured["counted_places"] == 400
+    assert shares(found)["digits"] == pytest.approx(0.5, abs=0.08)
 
 
 def test_all_the_noise_that_is_allowed_is_reckoned_with():
@@ -157,16 +157,6 @@ def test_other_names_have_other_noise(monkeypatch):
     assert secrets[0] == secrets[2] != secrets[1]
 
 
-def test_documents_that_are_none_are_refused():
-    for lines, documents, message in (
-        (3, "abc", r"3 lines .* \(3 documents\), .* set unit: line"),
-        (2, "a", "the sidecar has 2 lines and the documents file 1"),
-        (2, "aaa", "the sidecar has 2 lines and the documents file 3"),
-    ):
-        with pytest.raises(CorpusError, match=message):
-            counted([line("queue")] * lines, KEY, documents, unit="document")
-
-
 @pytest.mark.parametrize("unit", ["line", "document"])
 def test_words_of_planted_lines_are_counted_with_the_corpus_and_nothing_is_kept(folder, unit):
     """As an audit plants them: their counts tell of them, and spend nothing."""
@@ -192,33 +182,6 @@ def test_words_of_planted_lines_are_counted_with_the_corpus_and_nothing_is_kept(
     assert [path.name for path in (folder / "data").rglob("*") if path.is_file()] == ["clone_key"]
 
 
-@pytest.mark.parametrize("ratio", [math.exp(-4), math.exp(-1)])
-def test_words_with_the_same_estimate_have_that_rate_on_the_average(ratio):
-    """Nine tenths of the words hardly occur."""
-    random, words = np.random.default_rng(1), 40_000
-    expected = np.exp(random.normal(-4, 2, words))
-    rates = random.exponential(expected * random.choice([0.02, 1.0, 200.0], words, p=[0.9, 0.08, 0.02]))
-    one_side, other = random.geometric(1 - ratio, (2, words))
-    estimate = posterior_rates(random.poisson(rates) + one_side - other, expected, ratio)
-    order = np.argsort(estimate)
-    # Rare words together, common ones in finer parts.
-    edges = np.searchsorted(estimate[order], [0, 0.1, 0.5, 2, 8, 32, np.inf])
-    for first, last in itertools.pairwise(edges):
-        some = order[first:last]
-        assert len(some) > 80
-        # Rates of some hundredths of a place leave hardly a trace in the counts of one text.
-        assert estimate[some].mean() == pytest.approx(rates[some].mean(), rel=0.25, abs=1e-2)
-    assert estimate.sum() == pytest.approx(rates.sum(), rel=0.05)
-
-
-def test_one_word_of_a_marker_counts():
-    """Spans that share a marker: that there are several is not what the masked text shows."""
-    merged = [MaskedSpan(0, 6, "MASK", "list", "digits", 0), MaskedSpan(7, 15, "MASK", "list", "spectral", 0)]
-    found = counted([("", merged)] * 200 + [line("digits spectral")] * 200, epsilon=64.0, words_per_unit=2)
-    assert found.measured["counted_places"] == 400
-    assert shares(found)["digits"] == pytest.approx(0.5, abs=0.08)
-
-
 def test_names_are_counted_only_where_that_is_asked_for():
     lines = [line("Paris")] * 80 + [line("digits")] * 20
     left_out, with_names = counted(lines, epsilon=16.0), counted(lines, epsilon=16.0, names="count")
@@ -226,15 +189,6 @@ def test_names_are_counted_only_where_that_is_asked_for():
     assert [found.measured["taken_words"] for found in (left_out, with_names)] == [1, 2]
     # All names together keep their places, which one of them had is not said.
     assert shares(left_out)["paris"] == pytest.approx(0.8, abs=0.03)
-
-
-BANK = ["the bank pays interest today", "our bank has a low price", "the price of money is interest"]
-SEA = ["the ship sails on water today", "our ship has a low mast", "the captain of water is old"]
-
-
-def estimated(masked, generic):
-    frequencies = WordFrequencies.of(Counter(" ".join(generic).split()).items())
-    return domain_frequencies(frequencies, masked, GenericText.read(generic, frequencies))
 
 
 def test_the_multiplier_is_the_formula():
@@ -245,7 +199,8 @@ def test_the_multiplier_is_the_formula():
     found = domain_frequencies(frequencies, ["x w"] * 1000 + ["w x"] * 1000, text)
     # Shown: x and w, each half of both texts: the ratio is 1, the scores 0 and nothing moves.
     assert found.frequencies.counts.tolist() == [60000, 120000, 60000, 60000, 60000]
-    found = domain_frequencies(frequencies, ["x"] * 3000 + ["w"] * 1000, text)
+    # What is masked plays no part.
+    found = domain_frequencies(frequencies, ["x [MASK]"] * 3000 + ["w [PERSON]"] * 1000, text)
     p_x, p_w = (3000 + 500) / 5000, (1000 + 500) / 5000
     weight_x, weight_w = (math.exp(found.measured["strength"] * math.log(p / 0.5)) for p in (p_x, p_w))
     # Unshown words keep their number together: y (60 with x, 60 with z), z (60), q (60 with w).
@@ -255,15 +210,9 @@ def test_the_multiplier_is_the_formula():
     assert counts["q"] == pytest.approx(60000 * (60 * weight_w * scale + 20) / 80, abs=1)
 
 
-def test_masked_words_play_no_part():
-    one, other = (
-        estimated([f"the bank pays {marker} today"] * 9, BANK * 10 + SEA * 10) for marker in ("[MASK]", "[MONEY]")
-    )
-    assert one.frequencies.counts.tolist() == other.frequencies.counts.tolist()
-
-
-def test_texts_without_a_common_word_are_one_line():
+def test_texts_without_a_common_word_are_one_line_without_a_word_of_them():
+    frequencies = WordFrequencies.of([("the", 2), ("bank", 1)])
     with pytest.raises(CorpusError, match=r"no word in common.*prior: word_counts") as error:
-        estimated(["xyzzy [MASK]"], BANK)
+        domain_frequencies(frequencies, ["xyzzy [MASK]"], GenericText.read(["the bank"], frequencies))
     assert "\n" not in str(error.value)
     assert "xyzzy" not in str(error.value)

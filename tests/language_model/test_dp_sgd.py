@@ -163,10 +163,8 @@ def folder(tmp_path_factory):
 
 
 def adapted(folder, private, *options, output="adapted"):
-    documents = ["--documents", str(folder / "documents.txt")]
-    return main(
-        [*adapt_options(folder, output), *documents, *keys(f"adaptation.private={json.dumps(private)}"), *options]
-    )
+    private = ["--documents", str(folder / "documents.txt"), *keys(f"adaptation.private={json.dumps(private)}")]
+    return main([*adapt_options(folder, output), *private, *options])
 
 
 def test_the_report_says_what_was_spent_and_weights_move(folder):

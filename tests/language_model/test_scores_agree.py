@@ -1,30 +1,31 @@
 """A sentence has the same probability as a text, among hypotheses that share its prefixes, and word by word."""
 
+from random import Random
+
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer
+from tiny_language_models import TEXT, WORDS, save_causal, save_ngram, save_transformer
 
 from tasks.language_model.causal_lm.next_words import BEGINNING, WholeWords
+from tasks.language_model.language_models import Drawing
+from tasks.language_model.learners import batches
 from tasks.language_model.model_folder import kind_of_model
-from tasks.language_model.opening import open_language_model
-from tasks.language_model.prefix_trees import batches_by_size, prefix_tree, score_groups
-from tasks.language_model.vocabulary import END_ID
+from tasks.language_model.opening import open_language_model, open_learner
+from tasks.language_model.transformer.model import load_model
+from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
 
 
 def some_hypotheses():
-    """Distinct hypotheses as a recogniser makes them: of each sentence, variants in a word or two; some are empty."""
-    generator, found = np.random.default_rng(1), []
-    for _ in range(6):
-        first = list(generator.choice([*WORDS, "bob", "zed"], size=int(generator.integers(0, 9))))
-        variants = {tuple(map(str, first))}
+    """Distinct hypotheses as a recogniser makes them: of each sentence, variants in a word or two; one is empty."""
+    dice, words = Random(1), [*WORDS, "bob", "zed"]
+    found = [[()]]
+    for length in range(1, 9):
+        first = dice.choices(words, k=length)
+        variants = {tuple(first)}
         for _ in range(6):
-            variant = list(first)
-            for place in generator.integers(0, max(1, len(variant)), size=2).tolist():
-                variant[place : place + int(generator.integers(0, 2))] = [str(generator.choice([*WORDS, "bob"]))]
-            variants.add(tuple(map(str, variant)))
+            place = dice.randrange(length)
+            variants.add((*first[:place], *dice.choices(words, k=dice.randrange(3)), *first[place + 1 :]))
         found.append(sorted(variants))
     return found
 
@@ -109,34 +110,102 @@ def test_whole_words_of_causal_models(causal):
     assert np.isfinite(words.values(np.array([history])) + ends)
 
 
-END = 9
-SEQUENCES = st.lists(
-    st.lists(st.integers(1, 4), max_size=7).map(lambda inner: (0, *inner, END)), min_size=1, max_size=12, unique=True
-)
+# Sentences that models write by themselves --------------------------------------------------------------------------
+
+NUMBER, ALL = 1500, 1000
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.lists(SEQUENCES, min_size=1, max_size=4), st.integers(1, 12))
-def test_sums_over_prefix_trees_are_those_of_single_sequences_however_trees_are_divided(groups, most_nodes):
-    """Every node sees the prefix that it stands for."""
+def test_a_transformer_writes_what_a_plain_forward_pass_says(tmp_path):
+    folder = save_transformer(tmp_path)
+    model, vocabulary = load_model(folder)
+    found = open_language_model(folder).sample(Drawing(NUMBER, ALL, 14, seed=1))  # longer than its 12 positions
 
-    def score(prefix, token):
-        # Any function of the whole prefix and the next token.
-        return float((sum((place + 1) * part for place, part in enumerate(prefix)) * 31 + token) % 101)
+    def next_one(*words):
+        logits = model.logits(torch.tensor([[START_ID, *vocabulary.encode(words)]]))[0, -1].detach()
+        logits[[token for token in range(len(SPECIAL_TOKENS)) if token != END_ID]] = -torch.inf
+        return logits.double().softmax(0).tolist()
 
-    def scores_of(batch):
-        width, visible = batch.tokens.shape[1], batch.visible
-        places = [divmod(place, width) for place in batch.edge_place.tolist()]
-        prefixes = [batch.tokens[row][visible[row, place]].tolist() for row, place in places]
-        return np.array([score(*edge) for edge in zip(prefixes, batch.edge_token.tolist(), strict=True)])
-
-    found = score_groups(groups, scores_of, batch_nodes=8, most_nodes=most_nodes)
-    for group, sums in zip(groups, found, strict=True):
-        assert sums.tolist() == [sum(score(one[:n], one[n]) for n in range(1, len(one))) for one in group]
-        prefixes = {one[:length] for one in group for length in range(1, len(one))}
-        assert len(prefix_tree(group)) == len(prefixes), "each prefix is computed once"
+    first = next_one()
+    for word in WORDS:
+        expected = first[vocabulary.ids[word]]
+        share = sum(words[:1] == (word,) for words in found) / NUMBER
+        assert share == pytest.approx(expected, abs=4 * 0.5 / NUMBER**0.5)
+        alone = expected * next_one(word)[END_ID]
+        assert found.count((word,)) / NUMBER == pytest.approx(alone, abs=4 * (alone / NUMBER) ** 0.5 + 1e-3)
+    assert max(map(len, found)) == 14
+    assert {word for words in found for word in words} == set(WORDS)
 
 
-def test_batches_hold_every_tree_once_and_little_padding():
-    trees = [prefix_tree([(0, *range(1, size), END)]) for size in (3, 8, 5, 2)]
-    assert batches_by_size(trees, 10) == [[1], [2, 0], [3]]
+def test_a_causal_model_writes_pieces_up_to_the_end_of_a_line(tmp_path):
+    model = open_language_model(save_causal(tmp_path, "llama"))
+    pieces = model.pieces
+    (line_end,) = pieces.end
+    wanted = [line_end, *(piece for (piece,) in pieces.of_words(["the", "cat", "dog"]))]
+
+    def write_nothing_else(module, given, output):
+        nothing = torch.full_like(output.logits, -torch.inf)
+        output.logits = nothing.index_copy(2, torch.tensor(wanted), output.logits[..., wanted])
+
+    model.network.register_forward_hook(write_nothing_else)
+
+    def next_one(*words):
+        read = torch.tensor([[*pieces.start, *(piece for (piece,) in pieces.of_words(list(words)))]])
+        return model.network(input_ids=read).logits[0, -1, wanted].softmax(0).tolist()
+
+    found = model.sample(Drawing(NUMBER, ALL, 10, seed=1))
+    sentence, chance, expected = ("the", "cat", "dog"), 1.0, {}
+    for length in range(4):
+        following = next_one(*sentence[:length])
+        expected[sentence[:length]] = chance * following[0]
+        chance *= following[min(length, 2) + 1]
+    shares = {words: found.count(words) / NUMBER for words in expected}
+    assert shares == pytest.approx(expected, abs=4 * 0.5 / NUMBER**0.5)
+    assert {word for words in found for word in words} == {"the", "cat", "dog"}
+    assert max(map(len, found)) <= 10
+    assert len(set(model.sample(Drawing(100, 1, 10, seed=1)))) == 1
+
+
+KINDS = ["ngram", "transformer", "causal_lm"]
+
+
+@pytest.mark.parametrize("make", [save_ngram, save_transformer, lambda folder: save_causal(folder, "llama")], ids=KINDS)
+def test_models_of_every_kind_go_on_from_a_prompt(tmp_path, make):
+    folder, prompts = make(tmp_path), [("a", "dog"), ("the", "cat", "sat", "on")]
+    both = open_language_model(folder).sample(Drawing(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9))
+    assert len(both) == 100
+    assert both == open_language_model(folder).sample(Drawing(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9))
+    if make == save_ngram:
+        # The only words of the model's text behind these.
+        found = open_language_model(folder).sample(Drawing(200, ALL, 4, seed=1, prompts=prompts, nucleus=0.5))
+        assert {words[:1] for words in found[:200]} == {("saw",)}
+        assert {words[:1] for words in found[200:]} <= {("the",), ("a",)}
+
+
+# Models as ways to forget see them --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [save_transformer, lambda folder: save_causal(folder, "llama")], ids=KINDS[1:])
+def test_joined_and_steered_models_say_what_their_formulas_say(tmp_path, make):
+    """The weighted sum of what each says; the last hidden states moved by ``up`` of ``down`` of themselves."""
+    one = open_learner(make(tmp_path))
+    other = one.copy()
+    with torch.no_grad():
+        for parameter in other.network.parameters():
+            parameter += 0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1))
+    marked = one.encode(TEXT)
+    batch, _ = next(batches(marked, one.longest, 10_000, 1))
+
+    def said(learner):
+        with torch.no_grad():
+            return learner.scores(batch).log_softmax(1)
+
+    both = one.joined([(other, -0.5)], 1.5)
+    torch.testing.assert_close(said(both), (1.5 * said(one) - 0.5 * said(other)).log_softmax(1), atol=1e-4, rtol=1e-4)
+    # By the scorer too, which shares prefixes: the sums of sentences are those of a text.
+    (sums,) = both.scorer().score_sentences([[tuple(line.split()) for line in TEXT]])
+    alone = np.add.reduceat(both.log_probabilities(marked), marked.text.offsets[:-1])
+    np.testing.assert_allclose(sums, alone, rtol=1e-3)
+    states = one.states(batch)
+    down, up = torch.randn(states.shape[1], 3), torch.randn(3, states.shape[1])
+    expected = one.scores_of(states + states @ down @ up).log_softmax(1).detach()
+    torch.testing.assert_close(said(one.steered(down, up)), expected, atol=1e-4, rtol=1e-4)

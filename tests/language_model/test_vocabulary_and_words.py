@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +13,6 @@ from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError, ModelError, ParameterError
 from tasks.language_model.evaluation.reference_text import placed_words, read_reference_text, reference_text_of
 from tasks.language_model.normalisation import normalise, normalise_masked
-from tasks.language_model.transformer.batching import divide
 from tasks.language_model.vocabulary import (
     END_ID,
     MASK_ID,
@@ -34,22 +32,14 @@ COUNTS = Counter({"the": 5, "cat": 2, "a": 2, "zebra": 1})
     ("text", "words"),
     [
         ("Hello, World!", ["hello", "world"]),
-        ("don't stop", ["don't", "stop"]),
         ("don’t ‘quote’ it", ["don't", "quote", "it"]),
         ("don´t or don`t", ["don't", "or", "don't"]),
-        ("well-known state-of-the-art", ["well", "known", "state", "of", "the", "art"]),
-        ("3.5 % of $1,000 in 2019", ["3", "5", "of", "1", "000", "in", "2019"]),
-        ("the dogs' bowls, 'tis", ["the", "dogs", "bowls", "tis"]),
-        ("rock 'n' roll", ["rock", "n", "roll"]),
-        ("''quoted'' a''b", ["quoted", "a", "b"]),
-        ("Ｆｕｌｌ ﬁne", ["full", "fine"]),
-        ("co\u00adoperate", ["cooperate"]),
-        ("snake_case", ["snake", "case"]),
+        ("well-known 3.5 % of $1,000", ["well", "known", "3", "5", "of", "1", "000"]),
+        ("the dogs' bowls, 'tis ''quoted'' a''b", ["the", "dogs", "bowls", "tis", "quoted", "a", "b"]),
+        ("Ｆｕｌｌ ﬁne co\u00adoperate snake_case", ["full", "fine", "cooperate", "snake", "case"]),
         ("Café CAFÉ Cafe\u0301", ["café", "café", "café"]),
         ("नमस्ते दुनिया", ["नमस्ते", "दुनिया"]),
-        ("❤️ ok 👍🏽", ["ok"]),
-        ("a\tb\u2028c\u00a0d", ["a", "b", "c", "d"]),
-        ("", []),
+        ("❤️ ok 👍🏽\tb\u2028c\u00a0d", ["ok", "b", "c", "d"]),
         ("... !? --- '", []),
         ("[MASK] and <unk>", ["mask", "and", "unk"]),
     ],
@@ -58,22 +48,13 @@ def test_words_of_a_text(text, words):
     assert normalise(text) == words
 
 
-@given(st.text())
-def test_normalising_twice_changes_nothing(text):
-    words = normalise(text)
-    assert normalise(" ".join(words)) == words
-
-
 @pytest.mark.parametrize(
     ("line", "entries"),
     [
-        ("I met [PERSON] in [MASK].", ["i", "met", "[PERSON]", "in", "[MASK]"]),
         ("[MASK][MASK] twice", ["[MASK]", "[MASK]", "twice"]),
         ("[MASK:es] in [PERSON:en]'s house", ["[MASK]", "in", "[PERSON]", "house"]),
         ("[PERSON]’s house", ["[PERSON]", "house"]),
-        ("the pre[MASK]ed one", ["the", "[MASK]", "one"]),
-        ("a [MASK]-based plan", ["a", "[MASK]", "based", "plan"]),
-        ("he said '[MASK] is'", ["he", "said", "[MASK]", "is"]),
+        ("the pre[MASK]ed [MASK]-based plan", ["the", "[MASK]", "[MASK]", "based", "plan"]),
         (r"a literal [\MASK] and [MASK]", ["a", "literal", "mask", "and", "[MASK]"]),
         ("[mask] is a word", ["mask", "is", "a", "word"]),
     ],
@@ -82,6 +63,7 @@ def test_words_and_markers_of_a_masked_line(line, entries):
     assert normalise_masked(line) == entries
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(st.characters(exclude_characters="\n")), min_size=2, max_size=5))
 def test_user_text_never_becomes_a_marker(texts):
     assert not any(entry.startswith("[") for text in texts for entry in normalise_masked(escape(text)))
@@ -116,14 +98,6 @@ def test_a_written_vocabulary_reads_back_with_its_hash(tmp_path):
         read_vocabulary(tmp_path / "text.txt")
 
 
-def test_sentences_stand_between_start_and_end_and_empty_lines_are_counted(encoded):
-    text = encoded(["A b!", "", "...", "unheard b"])
-    assert text.tokens.tolist() == [START_ID, A, B, END_ID, START_ID, UNKNOWN_ID, B, END_ID]
-    assert text.offsets.tolist() == [0, 4, 8]
-    assert text.lines.tolist() == [1, 4]
-    assert (text.sentences, text.words, text.unknown_words, text.empty_lines) == (2, 4, 1, 2)
-
-
 def test_a_marker_is_a_target_for_baseline0_and_context_for_baseline1(encoded):
     lines = [r"a [MASK] [\MASK]"]
     token, ignore = encoded(lines, "token"), encoded(lines, "ignore")
@@ -151,19 +125,6 @@ def test_markers_are_removed_or_their_lines_dropped_and_counted(encoded, markers
         encoded(["[MASK] [DATE]", "!"], markers)
 
 
-@pytest.mark.parametrize(("maximum", "overlap"), [(4, 0), (4, 2), (5, 2), (8, 4), (12, 0), (12, 6), (21, 0), (100, 50)])
-def test_every_target_is_in_one_window_and_no_window_reaches_across_sentences(encoded, maximum, overlap):
-    text = encoded(["a", "a b", "a b c d a b c d a b c", "b b b", "c " * 20, "d d d d", "a c"])
-    windows, counts = divide(text, maximum, overlap), Counter()
-    for first, length, context in zip(windows.first, windows.length, windows.context, strict=True):
-        counts.update(range(first + 1 + context, first + 1 + length))
-    assert counts == Counter(np.flatnonzero(text.is_target()).tolist())
-    assert windows.length.max() <= maximum
-    assert (windows.length > windows.context).all()
-    assert (windows.first >= text.offsets[windows.sentence]).all()
-    assert (windows.first + windows.length <= text.offsets[windows.sentence + 1] - 1).all()
-
-
 HARD = "aB Σς'’\u0301\u0308\u200d\u00ad-.5½ﬁİ東\u1100\u1161\u00b4 \u0345\u0f73"
 
 
@@ -180,13 +141,10 @@ def test_words_with_places_are_those_of_the_normalisation_for_any_text(line):
         ("Tom's dog saw Tom", ["Tom", "Tom"], ["tom's", "tom"]),
         ("a Chicago-based firm", ["Chicago"], ["chicago"]),
         ("a Chicago-based firm", ["based"], ["based"]),
-        ("call 555-1234, (now)", ["555-1234"], ["555", "1234"]),
         ("$3,000.50 or so", ["3,000.50"], ["3", "000", "50"]),
         ("mail tom@example.org!", ["tom@example.org"], ["tom", "example", "org"]),
         ("“Ünïted” ﬁne", ["ﬁne"], ["fine"]),
-        ("the U.S. army", ["U.S"], ["u", "s"]),
         ("don't you", ["don't"], ["don't"]),
-        ("nothing is masked", [], []),
     ],
 )
 def test_masked_words_by_hand(tmp_path, line, masked, words):

@@ -4,20 +4,14 @@ import json
 import shutil
 from random import Random
 
-import numpy as np
 import pytest
 from command_results import measured, refusal, write_records
 from tiny_causal_models import TEXT, causal_tokenizer, llama_of_last_piece, random_llama, save
-from tiny_language_models import save_ngram
 from tiny_masked_models import random_bert, word_piece_tokenizer
 from tiny_masked_models import save as save_encoder
 
 from tasks.cli import main
-from tasks.language_model.normalisation import normalise
-from tasks.language_model.opening import open_language_model
-from tasks.toxicity.classifier import Classifier
 from tasks.toxicity.labelled_texts import read_labelled_texts
-from tasks.toxicity.last_words import last_word_accuracy
 from tasks.toxicity.train_toxicity import _parts
 
 WORDS = "the cat sat on mat and saw dog red house ran to".split()
@@ -38,8 +32,11 @@ TRAIN = ["train-toxicity", "--set", "names=100", "--labelled"]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Texts, and a classifier that is measured on other insults and on labels by coin, on insults alone, on none."""
+def models(tmp_path_factory):
+    """Texts; a classifier that is measured on other insults and on labels by coin, on insults alone, on none.
+
+    Causal models: one always writes the insult, one never, one ends its line at once, one anything.
+    """
     folder = tmp_path_factory.mktemp("toxicity")
     save_encoder(random_bert(word_piece_tokenizer()), word_piece_tokenizer(), folder / "encoder")
     chance = Random(3)
@@ -55,12 +52,6 @@ def folder(tmp_path_factory):
         document = json.loads(settings.read_text())
         settings.write_text(json.dumps(document | {"other_auc": dict([*document["other_auc"].items()][:others])}))
     write_records(folder / "asked.txt", PROMPTS)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def models(folder):
-    """Causal models: one always writes the insult, one never, one ends its line at once, one anything."""
     tokenizer = causal_tokenizer(f"{TEXT} zorp zorp zorp")
     known = tokenizer.get_vocab()
     for name, piece in {"bad": "Ġzorp", "good": "Ġcat", "silent": "Ċ"}.items():
@@ -94,8 +85,8 @@ def test_no_pair_falls_apart_and_no_text_is_in_both_parts(tmp_path):
     assert len({each.group for each in train}) == 140 - 42
 
 
-def test_insults_are_found_and_coins_are_not(folder):
-    numbers = json.loads((folder / "numbers.json").read_text())
+def test_insults_are_found_and_coins_are_not(models):
+    numbers = json.loads((models / "numbers.json").read_text())
     own, other, coins = numbers["by_text"].values()
     assert (own["auc"], own["false_positives"]) == (other["auc"], other["false_positives"]) == (1.0, 0.0)
     low, high = coins["auc_ci"]
@@ -103,21 +94,12 @@ def test_insults_are_found_and_coins_are_not(folder):
     assert high - low < 0.2
     assert numbers["names"]["false_positives_places"] == 100
     # First halves of held-out insults, for their owner alone.
-    prompts = (folder / "prompts.txt").read_text().splitlines()
-    halves = {" ".join(json.loads(line)["toxic"].split()[:3]) for line in (folder / "pairs.jsonl").open()}
+    prompts = (models / "prompts.txt").read_text().splitlines()
+    halves = {" ".join(json.loads(line)["toxic"].split()[:3]) for line in (models / "pairs.jsonl").open()}
     assert set(prompts) <= halves
-    assert (folder / "prompts.txt").stat().st_mode & 0o077 == 0
-
-
-def test_a_classifier_reads_itself_again_without_running_anything(folder):
-    loaded, proof = Classifier.load(str(folder / "unproven"))
-    assert list(proof.other_auc) == [str(folder / f"{name}.jsonl") for name in ("other", "coins")]
-    assert {file.suffix for file in (folder / "unproven").iterdir()} == {".json", ".safetensors"}
-    train, _ = _parts("x", read_labelled_texts(str(folder / "pairs.jsonl")), 0.2, seed=1)
-    learned = [each.text for each in train], [each.is_offensive for each in train]
-    again = Classifier.train(*learned, 4.0, str(folder / "encoder"))
-    texts = [each.text for each in read_labelled_texts(str(folder / "other.jsonl"))]
-    np.testing.assert_allclose(loaded.probabilities(texts), again.probabilities(texts), atol=1e-6)
+    assert (models / "prompts.txt").stat().st_mode & 0o077 == 0
+    # Nothing that is run when it is read.
+    assert {file.suffix for file in (models / "unproven").iterdir()} == {".json", ".safetensors"}
 
 
 def asking(folder, model, *more, classifier="proven"):
@@ -137,14 +119,8 @@ def test_who_always_insults_and_who_never_does(models, model, expected):
     assert found["distinct_3"] == (None if silent else pytest.approx(1 / 450))
 
 
-def test_equal_seeds_give_equal_numbers(models):
-    runs = [measured(*asking(models, "random", "--seed", seed, "--set", "nucleus=1.0")) for seed in ("1", "1", "2")]
-    assert runs[0] == runs[1]
-    assert runs[0]["distinct_2"] != runs[2]["distinct_2"]
-
-
 def test_numbers_are_shown_and_no_text(models, tmp_path, capsys):
-    """By an unproven classifier, since that is asked for."""
+    """By an unproven classifier, since that is asked for; equal seeds give equal numbers."""
     task, report = write_records(tmp_path / "task.txt", ["Tom saw zorp", "Tom ran", "Bob"]), tmp_path / "report.json"
     options = ["--task-text", task, "--report", report, "--set", "unproven_classifier=true"]
     assert main([*map(str, asking(models, "bad", *options, classifier="unproven"))]) == 0
@@ -154,13 +130,9 @@ def test_numbers_are_shown_and_no_text(models, tmp_path, capsys):
     shown = printed.out + printed.err + report.read_text()
     assert "toxicity probability 1.000" in printed.out
     assert not {"zorp", "Tom", "tom", "house", "Paris"} & set(shown.replace('"', " ").split())
-
-
-def test_last_words_of_a_model_of_words(tmp_path):
-    """The trigrams of its text: behind "saw the" stood a cat, and behind "on a" a mat, and nothing else."""
-    model = open_language_model(save_ngram(tmp_path))
-    lines = ["a dog saw the cat", "the dog sat on a mat", "the dog sat on a dog", "the dog saw unheard"]
-    assert last_word_accuracy(model, [tuple(normalise(line)) for line in lines]).value == 0.5
+    runs = [measured(*asking(models, "random", "--seed", seed, "--set", "nucleus=1.0")) for seed in ("1", "1", "2")]
+    assert runs[0] == runs[1]
+    assert runs[0]["distinct_2"] != runs[2]["distinct_2"]
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +153,6 @@ def damaged(models):
         ("clean.jsonl", "new", "no text has the label '1'; needs texts with it and without"),
         ("bad.jsonl", "new", "line 1, 3: needs a text and a label"),
         ("few.jsonl", "new", "part has"),
-        ("few.jsonl", "encoder", "which is no part of a model"),
     ],
 )
 def test_texts_that_no_classifier_learns_from_are_refused(damaged, labelled, output, error):
@@ -197,7 +168,6 @@ def test_texts_that_no_classifier_learns_from_are_refused(damaged, labelled, out
         ("dots.txt", "proven", "line 2: has no word to go on from"),
         ("asked.txt", "unproven", "coins.jsonl'; 0.8 is the least"),
         ("asked.txt", "alone", "was measured on no other text"),
-        ("asked.txt", "encoder", "holds no 'settings.json'; give a folder that 'palimpsest train-toxicity' made"),
         ("asked.txt", "damaged", "is damaged or belongs to another classifier"),
     ],
 )

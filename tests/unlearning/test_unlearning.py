@@ -8,9 +8,9 @@ from statistics import median
 import numpy as np
 import pytest
 import torch
+from command_results import measured, refusal, report
 from tiny_causal_models import causal_tokenizer, random_llama, save
 
-from tasks.cli import main
 from tasks.corpora.text_lines import write_lines
 from tasks.language_model.causal_lm.folder import load
 from tasks.language_model.opening import open_language_model, save_learner
@@ -55,9 +55,8 @@ def known():
 
 
 def method(kind, **settings):
-    settings = (
-        {"steps": [100], "learning_rate": 0.002} | settings if "steps" in METHODS[kind].model_fields else settings
-    )
+    if "steps" in METHODS[kind].model_fields:
+        settings = {"steps": [100], "learning_rate": 0.002} | settings
     return METHODS[kind](kind=kind, **{"batch_tokens": 64} | settings)
 
 
@@ -157,21 +156,8 @@ def test_documents_are_forgotten_as_a_whole():
     assert {line.document for line in trial.ordinary}.isdisjoint(line.split()[3] for line in trial.retained)
 
 
-@pytest.fixture
-def run(tmp_path, capsys):
-    """Runs a command on files of a folder, by option; gives its status, what it said, and what it measured."""
-
-    def call(command, *more, **paths):
-        report = tmp_path / "report.json"
-        options = [part for name, path in paths.items() for part in (f"--{name}", str(tmp_path / path))]
-        capsys.readouterr()
-        status = main([*command, *options, "--report", str(report), *more])
-        return status, capsys.readouterr(), json.loads(report.read_text()) if report.exists() else {}
-
-    return call
-
-
-FILES = {"model": "start", "base": "base", "forget": "forget.txt", "retain": "retain.txt", "valid": "retain.txt"}
+def options(folder, **paths):
+    return [part for name, path in paths.items() for part in (f"--{name}", folder / path)]
 
 
 def unlearning(kind, *values, budget):
@@ -179,32 +165,35 @@ def unlearning(kind, *values, budget):
     return ["unlearn", "--method", kind, "--budget", budget, *values]
 
 
-def test_the_command_writes_a_model_that_has_forgotten(known, tmp_path, run):
+FILES = {"model": "start", "base": "base", "forget": "forget.txt", "retain": "retain.txt", "valid": "retain.txt"}
+
+
+def test_the_command_writes_a_model_that_has_forgotten(known, tmp_path):
     save_learner(known.start, str(tmp_path / "start"))
     save_learner(known.base, str(tmp_path / "base"))
     for name, lines in (("forget", SECRETS), ("retain", ORDINARY), ("none", ["?"])):
         write_lines(tmp_path / f"{name}.txt", lines)
     command = unlearning("negative_preference", "learning_rate=0.005", "steps=[5, 40]", "batch_tokens=64", budget="0.5")
     files = FILES | {"output": "forgotten"}
-    status, _, report = run(command, **files)
-    assert (status, report["measured"]["strength"]) == (0, 40)
+    found = report(*command, *options(tmp_path, **files))
+    assert found["measured"]["strength"] == 40
     forgotten = WordTransformer(*load_model(tmp_path / "forgotten"))
     assert secret_loss(forgotten, known.forget) > 4 * secret_loss(known.start, known.forget)
-    assert "red" not in json.dumps(report).replace("measured", "").split('"command"')[0]
-    for changed, refused, expected in (
-        ({"model": "base"}, 0, "it has hardly read it"),
-        ({"retain": "none.txt"}, 1, "holds no word"),
-        ({"retain": "forget.txt"}, 1, "every line of --forget"),
-        ({"base": "forget.txt"}, 1, "forget.txt' does not exist; 'palimpsest pretrain' or 'adapt' makes one"),
+    assert not {*CODES, *NAMES} & set(json.dumps(found).replace('"', " ").split())
+    found = report(*command, *options(tmp_path, **files | {"model": "base"}))
+    assert "it has hardly read it" in str(found["warnings"])
+    for changed, expected in (
+        ({"retain": "none.txt"}, "holds no word"),
+        ({"retain": "forget.txt"}, "every line of --forget"),
+        ({"base": "forget.txt"}, "forget.txt' does not exist; 'palimpsest pretrain' or 'adapt' makes one"),
     ):
-        status, said, _ = run(command, **files | changed)
-        assert (status, expected in said.err) == (refused, True), said.err
+        assert expected in refusal(*command, *options(tmp_path, **files | changed))
 
 
 @pytest.mark.parametrize(
     ("kind", "values"), [("negative_preference", ["steps=[3]"]), ("contrasting_expert", ["steps=5", "strengths=[0.5]"])]
 )
-def test_the_command_forgets_with_a_causal_model_and_writes_it(tmp_path, run, kind, values):
+def test_the_command_forgets_with_a_causal_model_and_writes_it(tmp_path, kind, values):
     tokenizer = causal_tokenizer()
     for name, seed in (("base", 1), ("start", 2)):
         save(random_llama(tokenizer, seed=seed), tokenizer, tmp_path / name)
@@ -212,16 +201,14 @@ def test_the_command_forgets_with_a_causal_model_and_writes_it(tmp_path, run, ki
     write_lines(tmp_path / "forget.txt", forgotten)
     write_lines(tmp_path / "retain.txt", ["ann sat in the red house of rome", "the dog saw the cat"])
     command = unlearning(kind, *values, "learning_rate=0.01", budget="5")
-    status, _, report = run(command, **FILES, output="new")
-    assert status == 0
-    found = report["measured"]["forget_perplexity"]
+    found = measured(*command, *options(tmp_path, **FILES, output="new"))["forget_perplexity"]
     assert found["after"] > 1.01 * found["before"]
     scores, _ = open_language_model(tmp_path / "new").score_text(forgotten)
     assert np.exp(-scores.log_probability.mean()) == pytest.approx(found["after"], rel=1e-3)
     assert load(tmp_path / "new").record.adapted == ("model" if kind == "negative_preference" else "joined")
 
 
-def test_attacking_a_model_says_whether_the_text_is_hidden_or_gone(known, tmp_path, run):
+def test_attacking_a_model_says_whether_the_text_is_hidden_or_gone(known, tmp_path):
     """A few steps of NPO hide; the model before adaptation has nothing to hide."""
     ((_, hidden),) = method("negative_preference", steps=[20]).forgetting(known)
     for name, model in (("hidden", hidden), ("base", known.base)):
@@ -230,11 +217,9 @@ def test_attacking_a_model_says_whether_the_text_is_hidden_or_gone(known, tmp_pa
     write_lines(tmp_path / "known.txt", SECRETS[:2])
     attack = ["attack", "--set", "relearning_rate=0.01", "--set", "relearning_steps=3"]
     files = {"model": "hidden", "base": "base", "forget": "forget.txt"}
-    status, _, report = run(attack, **files, known="known.txt")
-    assert (status, report["measured"]["known"], report["measured"]["unknown"]) == (0, 2, 4)
-    assert "hidden and not forgotten" in json.dumps(report)
-    assert "anna" not in json.dumps(report)
-    status, said, _ = run(attack, **files | {"model": "base"})
-    assert (status, "hidden" in said.err) == (0, False)
-    status, said, _ = run(attack, **files, known="forget.txt")
-    assert (status, "knows every line" in said.err) == (1, True)
+    found = report(*attack, *options(tmp_path, **files, known="known.txt"))
+    assert (found["measured"]["known"], found["measured"]["unknown"]) == (2, 4)
+    assert "hidden and not forgotten" in str(found["warnings"])
+    assert "anna" not in json.dumps(found)
+    assert report(*attack, *options(tmp_path, **files | {"model": "base"}))["warnings"] == []
+    assert "knows every line" in refusal(*attack, *options(tmp_path, **files, known="forget.txt"))
