@@ -1,7 +1,6 @@
 """The measures of the Text Anonymization Benchmark, on decisions made by hand."""
 
 from benchmarks.anonymisers import entities, measured
-from benchmarks.court import joined
 
 TEXT = "Mr Jan Novak of Brno met J. Novak's lawyer on 3 May 1999 in Brno."
 
@@ -55,7 +54,3 @@ def test_an_entity_is_masked_where_every_mention_that_needs_it_is():
 def test_precision_counts_tokens_that_the_annotator_masked():
     # The lawyer and the second Brno need no masking: two of four tokens are right.
     assert figures(span("Jan Novak"), span("lawyer"), span("Brno", 30))["precision"] == 0.5
-
-
-def test_words_with_only_spaces_or_hyphens_between_them_are_one_span():
-    assert joined([(0, 2), (3, 6), (7, 12), (13, 15)], "Mr Jan,Novak-Li") == [(0, 6), (7, 15)]

@@ -1,10 +1,9 @@
 """Recall by identifier: how it is counted, and that docs/privacy.md shows the stored numbers."""
 
 import json
-from collections import Counter
 from pathlib import Path
 
-from benchmarks.identifier_recall import IDENTIFIERS, SENTENCES, VALUES, forms, measured, table
+from benchmarks.identifier_recall import measured, table
 from benchmarks.readme_tables import with_table
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan
 from tasks.masking.technique import Finding
@@ -37,24 +36,3 @@ def test_an_identifier_counts_if_every_word_is_masked():
         "CITY": {"identifiers": 1, "found": 0},
         "PERSON": {"identifiers": 2, "found": 1},
     }
-
-
-def test_forms_hold_each_label_and_every_label_is_counted_for_an_identifier():
-    lines = list(forms())
-    assert Counter(line.spans[0].label for line in lines) == dict.fromkeys(VALUES, SENTENCES)
-    assert all(line.text[span.start : span.end].strip() for line in lines for span in line.spans)
-    counted = " ".join(labels for _, _, labels in IDENTIFIERS.values()).split()
-    assert len(counted) == len(set(counted))
-    assert set(VALUES) <= set(counted)
-    assert [line.text for line in lines] == [line.text for line in forms()]
-
-
-def test_the_table_pools_the_labels_of_an_identifier():
-    texts = {
-        "a": {"technique": "every_tagger", "labels": {"PERSON": {"identifiers": 8, "found": 8}}},
-        "b": {"technique": "every_tagger", "labels": {"PER": {"identifiers": 2, "found": 1}}},
-        "c": {"technique": "crf or presidio", "labels": {"PER": {"identifiers": 4, "found": 0}}},
-    }
-    names = next(line for line in table({"texts": texts}).splitlines() if line.startswith("| A |"))
-    assert "90.0 % [59.6 %, 98.2 %] of 10" in names
-    assert "0.0 % [0.0 %, 49.0 %] of 4" in names
