@@ -202,7 +202,6 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
 # Refused by the content of a file --------------------------------------------------------------------------------
 SHIPPED = (Path(__file__).parents[2] / "params.yaml").read_bytes()
 CORPUS, ALLOW_LIST = "kind: chitchat\n    source: constraints.txt", "allow_list: {kind: allow_list}"
-TOP_K, DATASETS = "top_k: {kind: top_k, k: 10}", "compare:\n  datasets: [chat]"
 SPAN = {"start": 0, "end": 7, "label": "MASK", "source": "allow_list", "original": "Zebulon", "marker": 0}
 LIST = {"utterance_id": "u", "reference": "the cat", "hypotheses": [{"text": "the cat", "score": -1.0}]}
 PERSON = {"description": "", "PIIs": [{"tag": "NAME", "keyword": "Zebulon"}]}
@@ -309,12 +308,9 @@ REFUSED_CONTENT: dict[str, list[tuple[Files, str]]] = {
     PARAMS: [
         (shipped("evaluation: {", "evaluation: {}\nevaluation: {"), "column 1: the key 'evaluation' occurs twice"),
         (shipped("masking:\n  allow_list", "masking:\n\tallow_list"), "cannot start any token; indent with spaces"),
-        (shipped("evaluation: {", "evalution: {"), "did you mean 'evaluation'?"),
-        (shipped(TOP_K, "top_k: {kind: top_k, kk: 10}"), "filling.top_k.kk: unknown key (did you mean 'k'?)"),
         (shipped(ALLOW_LIST, "allow_list: !!python/object:os.system {}"), "params.yaml is not YAML: line "),
         (shipped("corpora:\n  chat:", "corpora:\n  no: {kind: files, source: x}\n  chat:"),
             "(no, off and on as truth values): put quotes"),
-        (shipped(DATASETS, "compare:\n  datasets: [chta]"), "did you mean 'chat'?"),
         *((shipped(CORPUS, f"kind: files\n    source: {one}"), "corpora.chat") for one in ("''", '"a\\nb"', "5")),
         (shipped("# The experiment", b"# \xe9"), "'params.yaml' is not UTF-8 (byte 3)"),
         *(

@@ -83,25 +83,18 @@ def test_two_releases_show_what_one_of_them_keeps(tmp_path):
 
 LINE = "ANNA told them about the house in chicago and the dog"
 OTHER = "we never went to the office because nobody had asked"
-SAME = (
-    f"  {LINE} ".replace(" ", "  "),
-    LINE.replace(" the", "\u00a0the").replace("told", "Told,").replace("dog", "dog!"),
-    LINE.replace("chicago", "chi-cago"),
-)
-EDITED = (
-    f"on monday she wrote that {LINE}",
-    LINE.replace("told", "said to").replace("dog", "cat"),
-    LINE.removesuffix(" and the dog"),
-)
-OTHERS = (f"ANNA {OTHER}", "ANNA told them")
 
 
 @pytest.mark.parametrize(
     ("theirs", "lines", "edited"),
-    [*((line, 1, 0) for line in SAME), *((line, 1, 1) for line in EDITED), *((line, 0, 0) for line in OTHERS)],
+    [
+        (LINE.replace("chicago", "chi-cago").replace(" the", "\u00a0the").replace("told", "Told,"), 1, 0),
+        (LINE.replace("told", "said to").replace("dog", "cat"), 1, 1),
+        (f"ANNA {OTHER}", 0, 0),
+    ],
+    ids=["divided", "edited", "another"],
 )
 def test_a_line_is_the_same_by_its_letters_and_edited_where_half_of_the_shorter_one_is(tmp_path, theirs, lines, edited):
-    """Other spaces, case, signs and divided words make no other line."""
     ours = write(tmp_path / "ours", [LINE, "thanks"])
     write(tmp_path / "copies" / "one", [theirs, "thanks", "thanks for everything"])
     shared = shared_lines(ours / RAW, ours / SIDECAR, [entry("one")], tmp_path / "copies")

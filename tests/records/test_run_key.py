@@ -13,18 +13,7 @@ def test_the_key_is_the_same_in_every_process_and_version():
     assert run_key(Cell("a", None, "oracle", None, 1), {"inputs": {}}) == "a/oracle-1#918d657a01df"
     assert cell_path_of(run_key(CELL, LINEAGE)) == CELL.path
     turned = LINEAGE | {"inputs": dict(reversed(LINEAGE["inputs"].items()))}
-    assert run_key(CELL, turned) == run_key(CELL, LINEAGE)
-
-
-def test_parameters_inputs_seed_and_cell_change_the_key():
-    keys = {
-        run_key(CELL, LINEAGE),
-        run_key(CELL, {**LINEAGE, "parameters": {"epochs": 3.0}}),
-        run_key(CELL, {**LINEAGE, "inputs": {**LINEAGE["inputs"], "text.txt": "ef" * 32}}),
-        run_key(CELL, {**LINEAGE, "seed": 2}),
-        run_key(Cell("chat", "allow_list", "top_1", "minilm", 1), LINEAGE),
-    }
-    assert len(keys) == 5
+    assert run_key(CELL, turned) == run_key(CELL, LINEAGE) != run_key(CELL, LINEAGE | {"seed": 2})
 
 
 def test_the_report_under_construction_and_the_finished_one_have_one_lineage(tmp_path):
