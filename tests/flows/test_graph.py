@@ -40,7 +40,7 @@ def test_stages_and_edges_are_those_of_dvc_in_order(project: Project) -> None:
     project.dvc("add", "--quiet", "in.txt", "other.txt")
     project.replace("dvc.yaml", "    outs: [table.txt]", "    outs: [table.txt]\n    frozen: true")
     graph = project.graph()
-    assert list(graph) == ["in.txt.dvc", *ALL]
+    assert set(graph) == {"in.txt.dvc", *ALL}
     assert (graph["raw"].upstream, graph["table"].upstream) == (("in.txt.dvc",), ())
 
 

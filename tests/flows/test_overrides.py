@@ -71,7 +71,8 @@ def test_both_files_are_put_back_byte_for_byte_also_after_an_error_or_a_kill(pro
     assert [project.read(name) for name in ("params.yaml", "cells.yaml")] == before
     assert not (project.folder / ORIGINAL).exists()
     # Overrides of a killed run are put back first.
-    overridden(project.folder, {"filling.top_k.k": 20}).__enter__()
+    killed = overridden(project.folder, {"filling.top_k.k": 20})
+    killed.__enter__()
     assert project.read("params.yaml") != before[0]
     with overridden(project.folder, {}):
         assert project.read("params.yaml") == before[0]
