@@ -186,9 +186,10 @@ def test_what_is_wrong_is_one_line_before_anything_starts(finished: Project, mon
     no_commit = "--set records a DVC experiment on a git commit, and there is none yet"
     refused_in_one_line(finished.command("run", "--set", "filling.top_k.k=20"), no_commit)
     finished.git("commit", "--quiet", "--allow-empty", "-m", "start")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    with monkeypatch.context() as without_name:
+        without_name.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        refused_in_one_line(finished.command("run", "--set", "filling.top_k.k=20"), "git does not know your name")
     for arguments, said in [
-        (["run", "--set", "filling.top_k.k=20"], "git does not know your name"),
         (["run", "--jobs", "0"], "jobs: Input should be greater than or equal to 1 (got 0)"),
         (["run", "fil"], "no stage matches 'fil' (did you mean 'fill'?)"),
         (["run", "--only", "tecnique=list"], "'tecnique' is no dimension of the graph (did you mean 'technique'?)"),
