@@ -140,7 +140,6 @@ def test_a_technique_a_corpus_and_a_method_of_another_package(tmp_path, run):
     own = ("--params", "params.yaml")
     for words, shown in [
         (("mask", "--technique", "capitals", *text), "I met [MASK] in [MASK]\n"),
-        (("mask", "--technique", "capitals", "--set", "letters=4", *text), "I met ANN in [MASK]\n"),
         (("mask", *own, "--technique", "allow_list", *text), "I met ANN in [MASK]\n"),
         (("fill", "--method", "one_word", "--set", "word=cat", *masked), "Cat met the cat\n"),
         (("fill", *own, "--method", "same", *masked, "--report", "report.json"), "Dog met the dog\n"),
@@ -150,7 +149,6 @@ def test_a_technique_a_corpus_and_a_method_of_another_package(tmp_path, run):
     sentences = sorted(line for part in (tmp_path / "chat").glob("*.txt") for line in part.read_text().splitlines())
     assert sentences == ["A ROSE is red", "The END of it", "We like a CAT"]
     for words, shown in [
-        (("mask",), "Mask what is shouted."),
         (("mask", "--technique", "capitals"), "Words of fewer letters are kept. (default: 2)"),
         (("fill", "--method", "one_word"), "word  It. (default: thing)"),
     ]:
