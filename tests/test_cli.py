@@ -12,26 +12,21 @@ from tasks.errors import PalimpsestError
 from tasks.options import Command, Options
 
 
-def test_the_overview_fits_a_screen_and_names_every_command(capsys):
+def test_help_lists_and_explains_every_command_and_its_overview_fits_a_screen(capsys):
+    names = [*cli.COMMANDS, *cli.plugin_commands()]
+    assert sorted(" ".join(cli.GROUPS.values()).split()) == sorted(names)
     assert cli.main(["--help"]) == 0
     overview = capsys.readouterr().out
     assert overview.count("\n") <= 40
-    named = set(re.findall(r"[a-z-]+", overview))
-    assert {*cli.COMMANDS, *cli.plugin_commands()} <= named
-    places = " ".join(cli.GROUPS.values()).split()
-    assert sorted(places) == sorted({*cli.COMMANDS, *cli.plugin_commands()})
-
-
-def test_help_lists_and_explains_every_command(capsys):
+    assert set(names) <= set(re.findall(r"[a-z-]+", overview))
     assert cli.main(["--help", "--all"]) == 0
     listed = capsys.readouterr().out
-    for name in [*cli.COMMANDS, "plan", "run", "report"]:
+    for name in names:
         assert f"\n  {name} " in listed
         with pytest.raises(SystemExit) as exit_status:
             cli.main([name, "--help"])
         assert exit_status.value.code == 0
-        output = capsys.readouterr().out
-        assert f"usage: palimpsest {name}" in output
+        assert f"usage: palimpsest {name}" in capsys.readouterr().out
 
 
 def test_the_help_of_a_method_has_its_settings_alone_and_without_one_two_screens(capsys, monkeypatch):
@@ -72,9 +67,7 @@ def test_masking_with_a_list_imports_little_and_leaves_no_core_dump(tmp_path):
 @pytest.mark.parametrize(
     ("call", "status"),
     [
-        ("--help | true", 141),
         ("preview --technique allow_list --lines 9999 --input in.txt | head -1", 141),
-        ("mask --technique allow_list --input in.txt --output - | head -1", 141),
         ("mask --technique allow_list --input in.txt --output - >&-", 1),
         ("mask --technique allow_list --input in.txt --output - >/dev/full", 1),
     ],

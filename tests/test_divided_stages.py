@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from pydantic import TypeAdapter
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer
 
 from tasks import ray_cluster
@@ -15,8 +14,6 @@ from tasks.cli import main
 from tasks.filling import filled_lines
 from tasks.language_model import divided_model
 from tasks.masking import masked_lines
-from tasks.masking.technique import Technique
-from tasks.masking.techniques import AnyTechnique
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
 
 TIMINGS = ("seconds", "per_second")
@@ -126,17 +123,3 @@ def test_what_learns_from_the_text_or_costs_nothing_sees_it_whole(monkeypatch):
     monkeypatch.setattr(masked_lines, "computed", None)
     nowhere = ["--set", 'resources.cluster={"address": "127.0.0.1:1", "private_nodes": "private"}']
     assert {name: written(stage, *nowhere) for name, stage in WHOLE.items()} == alone
-
-
-def test_what_is_cut_says_so():
-    """A technique of another package, which may learn from the text, is not cut unless it says so."""
-    lists = {"kind": "language_lists", "lists": {"en": 9, "es": 9}}
-    parts = [{"kind": "allow_list"}, lists]
-    assert not Technique.is_by_line
-    for settings, is_by_line in [
-        ({"kind": "allow_list"}, True),
-        (lists, False),
-        ({"kind": "combination", "rule": "union", "parts": parts}, False),
-        ({"kind": "combination", "rule": "union", "parts": parts[:1] * 2}, True),
-    ]:
-        assert TypeAdapter(AnyTechnique).validate_python(settings).build(None, 1).is_by_line is is_by_line

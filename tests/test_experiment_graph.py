@@ -1,6 +1,5 @@
 """``dvc.yaml`` held against the code and the design: what a stage reads is what it depends on."""
 
-import re
 import shutil
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from tasks.parameters.parameter_file import read_parameters
 from tasks.profiles.profile_command import profile_names, profile_text
 
 ROOT = Path(__file__).parent.parent
-WEIGHTS = "data/private/fusion_weights/chat"
 PUBLIC_TEXT = {"generic", "speech.text"}
 """Sections of ``params.yaml`` whose text is nobody's secret."""
 
@@ -109,35 +107,12 @@ def test_no_stage_comes_before_the_check_of_the_parameters(upstream):
 
 @pytest.mark.parametrize("techniques", [["t"], []])
 def test_not_even_one_whose_name_fits_nothing_comes_before_the_check(tmp_path, techniques):
-    """Each dimension has one name, which no section knows: a stage is then built from it with no other before it. The
-    same goes for cells that were not written anew."""
+    """Each dimension has one name, which no section knows, and cells were not written again."""
     document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    document["compare"] = {key: [key] for key in document["compare"]}
-    document["compare"]["techniques"] = techniques
+    document["compare"] = {key: [key] for key in document["compare"]} | {"techniques": techniques}
     source = {"source": "elsewhere"}
     document["corpora"] = {"a": source}
     document["masking_evaluation"]["gold_sets"] = {"b": source}
-    document["speech"] |= {
-        "corpora": {"c": {"dev": source, "test": source}},
-        "nbest": {"d": {"dev": source, "test": source}},
-    }
+    document["speech"] |= {name: {"c": {"dev": source, "test": source}} for name in ("corpora", "nbest")}
     cells = (ROOT / "cells.yaml").read_text(encoding="utf-8").replace("chat", "another")
     test_no_stage_comes_before_the_check_of_the_parameters(upstream_in(tmp_path, yaml.safe_dump(document), cells))
-
-
-def test_adapted_models_share_weights_that_do_not_depend_on_what_is_compared(stages):
-    weights = {name: parsed(stage)[1].weights for name, stage in stages.items() if name.startswith("recognise@")}
-    own = {"recognise@chat-pretrained": f"{WEIGHTS}/pretrained.json"}
-    assert len(weights) > 4
-    assert weights == {name: own.get(name, f"{WEIGHTS}/adapted.json") for name in weights}
-    assert parsed(stages["tune_fusion@chat-adapted"])[1].model == "data/private/models/chat/oracle-1"
-    assert parsed(stages["tune_fusion@chat-pretrained"])[1].model == "models/pretrained"
-
-
-def test_without_speech_no_recogniser_is_trained_and_a_corpus_that_is_not_compared_has_no_stage(tmp_path):
-    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    document["compare"]["speech_datasets"] = []
-    document["corpora"]["mail"] = {"kind": "files", "source": "data/raw/mail.txt"}
-    stages = {stage.name for stage in upstream_in(tmp_path, yaml.safe_dump(document))}
-    assert "corpus@chat" in stages
-    assert [name for name in stages if re.search("recognis|speech|fusion|mail", name)] == []

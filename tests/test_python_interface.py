@@ -64,6 +64,8 @@ def test_masking_and_filling_write_what_the_commands_write(tmp_path, counts):
     assert list(of_lines) == list(of_rows) == list(of_file) == expected
     assert of_lines.measured["masked_words"] == sum(line.count("[MASK]") for line in expected)
     assert of_lines.path.parent.stat().st_mode & 0o777 == 0o700
+    assert (len(of_lines), of_lines[-1], of_lines[1:3]) == (4, expected[3], expected[1:3])
+    assert palimpsest.mask(LINES, "crf", markers={"style": "class"})[0] == "Hello [PERSON], how is the dog?"
     filled = palimpsest.fill(of_lines, "unigram", word_counts=counts, seed=3, copies=2)
     settings = Unigram(kind="unigram", copies=2)
     # Read while nothing else holds what is read.
@@ -82,16 +84,6 @@ def test_adapting_lowers_the_perplexity_that_the_command_prints(tmp_path, model,
     assert json.loads(capsys.readouterr().out)["measured"].items() <= before.items()
     adapted = palimpsest.adapt(model, test * 10, tmp_path / "adapted", valid=test)
     assert palimpsest.perplexity(adapted, test)["perplexity"] < before["perplexity"]
-
-
-def test_a_named_setting_holds_beside_its_section_in_any_order(tmp_path, model):
-    section, weight = {"ngram": {}}, {"generic_weight": 0.5}
-    given = {"whole": {"ngram": weight}, "first": weight | section, "last": section | weight, "none": section}
-    found = {}
-    for name, settings in given.items():
-        palimpsest.adapt(model, ["the cat sleeps"] * 20, tmp_path / name, valid=LINES, **settings)
-        found[name] = (tmp_path / name / "settings.json").read_text()
-    assert found["whole"] == found["first"] == found["last"] != found["none"]
 
 
 def test_lists_are_rescored(model):
@@ -135,7 +127,7 @@ def test_what_cannot_be_used_is_named():
         assert message in str(error.value)
 
 
-def test_a_table_is_read_by_its_column_text():
+def test_a_table_or_a_file_of_records_is_read_by_its_column_text(tmp_path):
     import pandas
     import pyarrow
 
@@ -148,49 +140,19 @@ def test_a_table_is_read_by_its_column_text():
             palimpsest.mask(table)
     with pytest.raises(PalimpsestError, match="'text' is one string"):
         palimpsest.mask({"text": LINES[0]})
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "A.CSV"])
-def test_a_file_of_records_is_read_as_init_reads_it(tmp_path, name):
     lines = ["Hello Maria, it rains. The dog sleeps.", "I told Zebulon."]
-    mark = {"csv": ";", "tsv": "\t"}.get(name[2:].lower())
-    rows = [json.dumps({"id": 1, "message": line}) for line in lines]
-    if mark:
-        rows = [f"id{mark}message", *(f"1{mark}{line}" for line in lines)]
-    (tmp_path / name).write_text("\n".join(rows) + "\n")
-    assert list(palimpsest.mask(tmp_path / name)) == list(palimpsest.mask(lines))
+    (tmp_path / "A.CSV").write_text("".join(f"{row}\n" for row in ("id;message", *(f"1;{line}" for line in lines))))
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"id": 1, "message": line}) + "\n" for line in lines))
+    for name in ("A.CSV", "a.jsonl"):
+        assert list(palimpsest.mask(tmp_path / name)) == list(palimpsest.mask(lines))
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Hello, my name is Maria Lopez",
-        "Maria",
-        "maria@corp.local",
-        "Maria/Lopez",
-        "Maria\nLopez",
-        "see Maria.txt",
-        "x" * 999,
-    ],
-)
+@pytest.mark.parametrize("sentence", ["My name is Maria", "maria@corp.local", "Maria/Lopez", "Maria\nLopez", "x" * 999])
 def test_no_error_quotes_a_sentence_that_is_taken_for_a_path(sentence):
     for call in (palimpsest.mask, palimpsest.fill, lambda text: palimpsest.rescore(text, [])):
         with pytest.raises(PalimpsestError, match="give sentences as a list") as caught:
             call(sentence)
         assert sentence not in str(caught.value)
-
-
-def test_techniques_have_the_names_of_the_command():
-    assert list(palimpsest.mask(LINES, "crf")) == list(palimpsest.mask(LINES, "entity_tagger", tagger={"kind": "crf"}))
-    assert palimpsest.mask(LINES, "crf", markers={"style": "class"})[0] == "Hello [PERSON], how is the dog?"
-
-
-def test_a_result_has_a_length_and_places():
-    masked = palimpsest.mask(LINES)
-    lines = list(masked)
-    assert (len(masked), masked[0], masked[-1], masked[1:3]) == (4, lines[0], lines[3], lines[1:3])
-    with pytest.raises(IndexError):
-        masked[4]
 
 
 def test_an_adapted_model_is_replaced_only_where_that_is_asked_for(tmp_path, model):
@@ -209,29 +171,24 @@ def test_a_review_gives_lines_to_read_and_counts_those_that_a_person_has_read(tm
     monkeypatch.chdir(make_corpus(tmp_path))
     begin()
     to_read = palimpsest.review("mail/allow_list", lines=3)
-    assert (len(to_read), len(to_read[1:]), to_read.measured["lines"]) == (3, 2, 0)
     assert [record["text"] for record in to_read] == [REVIEWED_LINES[line] for line in (3, 0, 2)]
     marked = [{**record, "answer": "accept"} for record in to_read]
     # The technique leaves "Rome" and "Zoë" unmasked: the reader suggests one, and the person adds the other.
     start = REVIEWED_LINES[3].index("Zoë")
     marked[0]["spans"] = [{"start": start, "end": start + 3, "label": "PERSON"}]
     after = palimpsest.review("mail/allow_list", marked, reviewer="ann")
-    assert after.measured["lines"] == after.measured["own"] == 3
-    assert [record["meta"]["line"] for record in after] == [1, 5, 4]
     assert after.recorded == "3 lines taken, 4 words marked, by ann"
     expected = begin().bound()
     assert after.measured == expected
     assert (expected["direct"]["found"], expected["direct"]["unmasked_found"]) == (2, 1)
     mixed = [{**after[0], "answer": "accept"}, after[1]]
     assert "left out: 1 records without an answer" in palimpsest.review("mail/allow_list", mixed).recorded
-
-
-def test_a_review_takes_no_line_of_another_text(tmp_path, monkeypatch):
-    monkeypatch.chdir(make_corpus(tmp_path))
-    with pytest.raises(PalimpsestError, match="no line was taken"):
-        palimpsest.review("mail/allow_list", [{"text": "Another text.", "spans": [], "answer": "accept"}])
-    with pytest.raises(PalimpsestError, match="Name a cell as CORPUS/TECHNIQUE"):
-        palimpsest.review("mail")
+    for cell, records, message in (
+        ("mail/allow_list", [{"text": "Another text.", "spans": [], "answer": "accept"}], "no line was taken"),
+        ("mail", None, "Name a cell as CORPUS/TECHNIQUE"),
+    ):
+        with pytest.raises(PalimpsestError, match=message):
+            palimpsest.review(cell, records)
 
 
 @pytest.mark.slow

@@ -14,14 +14,13 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
 import pytest
 
-from tasks.errors import CorpusError, PalimpsestError, ResourceError, StageError
+from tasks.errors import PalimpsestError, ResourceError, StageError
 from tasks.parts import computed
-from tasks.ray_cluster import PartWorker, connect, error_of, room_of
+from tasks.ray_cluster import connect, room_of
 from tasks.settings.resources import ClusterSettings, ResourceSettings
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is an extra: '.[cluster]'")
@@ -186,33 +185,11 @@ def test_a_part_that_workers_die_of_ends_the_work_in_one_line(nodes, tmp_path):
         run(nodes, tmp_path, ["wait 0", "die"])
 
 
-def test_where_every_core_is_taken_this_process_does_all(nodes, tmp_path):
-    parts = [f"wait 0 {number}" for number in range(3)]
-    assert nodes.leader(lead_where_every_core_is_taken, nodes.address, tmp_path, parts) == [
-        f"{part} done" for part in parts
-    ]
-    assert done_by(tmp_path) == set()
-
-
-def lead_where_every_core_is_taken(address, folder, parts):
-    connect(ClusterSettings(address=address, private_nodes="private"))
-    worker = ray().remote(PartWorker).options(num_cpus=1, resources={"private": 0.1})
-    taken = [worker.remote(".") for _ in range(2)]
-    ray().get([actor.__ray_ready__.remote() for actor in taken])
-    try:
-        return lead(address, folder, parts, patience=0)[0]
-    finally:
-        for actor in taken:
-            ray().kill(actor)
-
-
 def test_an_error_of_a_worker_quotes_no_text(nodes, tmp_path):
     message = "^the worker on the machine .* failed: ValueError at test_ray_cluster.py:[0-9]+ in scripted$"
     with pytest.raises(StageError, match=message) as caught:
         run(nodes, tmp_path, ["wait 0", f"defect {CANARY}"])
     assert CANARY not in str(caught.value)
-    error = CorpusError("line 7: is not what it should be")
-    assert error_of(error) is error
 
 
 def test_a_cluster_that_cannot_be_used_is_one_line(nodes, tmp_path):
@@ -242,16 +219,3 @@ def connect_as(address, version="2.60.0"):
 def test_a_machine_with_other_code_computes_nothing(nodes, tmp_path):
     with pytest.raises(ResourceError, match="has other code than the one that leads"):
         run(nodes, tmp_path, ["wait 0"] * 2, code_hash=str)
-
-
-def test_there_is_room_on_idle_machines_that_may_see_private_text():
-    nodes = [{"CPU": 9, "private": 1}, {"CPU": 8, "GPU": 1, "private": 1}, {"CPU": 64, "GPU": 8}]
-    idle = {"CPU": 70, "GPU": 8}
-    ray = SimpleNamespace(
-        nodes=lambda: [{"Alive": True, "Resources": node} for node in nodes], available_resources=lambda: idle
-    )
-    cluster = ClusterSettings(address="auto", private_nodes="private")
-    assert room_of(ray, cluster, 4, on_gpu=False) == 4
-    assert room_of(ray, cluster, 4, on_gpu=True) == 1
-    idle["CPU"] = 5
-    assert room_of(ray, cluster, 4, on_gpu=False) == 1

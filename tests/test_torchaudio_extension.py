@@ -23,7 +23,6 @@ IMPORTS = "torchaudio, peft; from transformers import GPT2LMHeadModel, AutoModel
     ("name", "content", "gone"),
     [
         ("_torchaudio.abi3.so", b"no library", True),
-        ("_torchaudio.cpython-311-x86_64-linux-gnu.so", b"", True),
         ("_torchaudio.abi3.so", Path(_ctypes.__file__).read_bytes(), False),
         ("libtorchaudio.abi3.so", b"no library", False),
     ],
@@ -34,7 +33,6 @@ def test_only_an_extension_that_cannot_be_loaded_is_removed(tmp_path, name, cont
     library.write_bytes(content)
     assert remove_unloadable(tmp_path) == ([library] if gone else [])
     assert library.exists() is not gone
-    assert remove_unloadable(tmp_path) == []
 
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules")

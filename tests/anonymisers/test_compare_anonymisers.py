@@ -3,15 +3,13 @@
 import json
 import sys
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from tiny_causal_models import causal_tokenizer, random_llama, save
 
-from tasks.anonymisers.compare_anonymisers_command import COLUMNS, ComparisonSettings
-from tasks.anonymisers.measures import MEASURES, Compared, disclosed
+from tasks.anonymisers.measures import Compared, disclosed
 from tasks.anonymisers.removed_words import removed_places
-from tasks.anonymisers.versions import RAW, Version, replaced
+from tasks.anonymisers.versions import RAW, Version
 from tasks.cli import main
 from tasks.persons.facts import Document
 from tasks.settings.resources import ResourceSettings
@@ -55,17 +53,6 @@ def model(tmp_path_factory):
     return save(random_llama(tokenizer), tokenizer, tmp_path_factory.mktemp("model"))
 
 
-def test_the_names_of_measures_are_those_of_the_settings():
-    names = get_args(get_args(ComparisonSettings.model_fields["measures"].annotation)[0])
-    assert names == tuple(MEASURES)
-    assert {measure for measure, *_ in COLUMNS.values()} == set(MEASURES)
-
-
-def test_spans_are_replaced_in_any_order_and_of_two_that_overlap_the_first():
-    spans = [[13, 17, "LOC"], [0, 3, "PERSON"], [15, 17, "X"]]
-    assert replaced("Ada lives in Brno.", spans) == "PERSON lives in LOC."
-
-
 def test_removed_words_are_those_without_a_partner():
     raw = "ada quill lives in ulm and ada bakes"
     for other, found in (
@@ -76,14 +63,6 @@ def test_removed_words_are_those_without_a_partner():
         ("someone lives oh well in ulm and ada bakes", [0, 1]),
     ):
         assert [place.original for place in removed_places(raw, other, 0)] == [raw.split()[place] for place in found]
-
-
-def test_the_attacker_sees_the_words_left_and_a_slot_for_each_removed_word():
-    places = removed_places("Ada Quill lives in Ulm, Ada said.", "Eva Stone lives in [CITY], Ada said.", 7)
-    assert [(place.line, place.original) for place in places] == [(7, "ada"), (7, "quill"), (7, "ulm")]
-    assert {place.open.texts for place in places} == {("", " ", " lives in ", ", Ada said")}
-    assert [place.open.slot for place in places] == [0, 1, 2]
-    assert places[0].near == ("lives", "in", "ada", "said")
 
 
 def test_a_comparison_reads_files_techniques_and_programs(raw, program, model, tmp_path, capsys):
@@ -124,7 +103,6 @@ def test_what_a_version_discloses_is_compared_with_documents_held_out(tmp_path):
         ([], "there is nothing to compare; give --texts, --techniques or --programs"),
         (["--techniques", "presido"], "did you mean 'presidio'"),
         (["--programs", "no-such-program --quick"], "program 'no-such-program --quick' cannot be run"),
-        (["--programs", ""], "program '' cannot be run"),
         (["--programs", "cat /no/such/file"], "ended with status 1"),
         (["--programs", "echo Quill"], "the output of program 'echo Quill' is not JSON lines"),
         (["--programs", "head -n 2"], "'head' has 2 documents, and the raw text 4"),

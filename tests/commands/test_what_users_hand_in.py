@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
-from user_cases import CASES, PARAMS, Case
+from user_cases import CASES, PARAMS, SHIPPED, Case
 
 from tasks.cli import main
 from tasks.corpora.text_lines import read_lines
 
-ROOT = Path(__file__).parents[2]
 PRIVATE = ("Zebulon", "Quux", "Ottilie")
 """Words of the texts that no error may quote."""
 MAIL = "Zebulon Quux wrote to Ottilie.\nthe cat sat on the mat\n\nplease call 555-1234 today\n"
@@ -32,18 +31,19 @@ LISTS = (
 def handed_out(tmp_path_factory):
     """Small files of every sort that commands read."""
     folder = tmp_path_factory.mktemp("handed_out")
+    generic = "".join(f"{line}\n" for line in GENERIC)
+    for path, text in {
+        "mail.txt": MAIL,
+        **dict.fromkeys(("generic.txt", "generic/train.txt", "generic/valid.txt"), generic),
+        "dev.jsonl": "".join(LISTS % number for number in range(4)),
+        "gold.jsonl": '{"text": "Zebulon Quux left", "spans": [{"start": 0, "end": 12, "label": "PERSON"}]}\n',
+        "params.yaml": SHIPPED.decode(),
+    }.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    (folder / "folder").mkdir()
+    save(random_bert(word_piece_tokenizer()), word_piece_tokenizer(), folder / "filler")
     with chdir(folder):
-        Path("folder").mkdir()
-        Path("mail.txt").write_text(MAIL, encoding="utf-8")
-        Path("generic.txt").write_text("".join(f"{line}\n" for line in GENERIC), encoding="utf-8")
-        Path("generic").mkdir()
-        for part in ("train", "valid"):
-            shutil.copy("generic.txt", f"generic/{part}.txt")
-        Path("dev.jsonl").write_text("".join(LISTS % number for number in range(4)), encoding="utf-8")
-        Path("gold.jsonl").write_text(
-            '{"text": "Zebulon Quux left", "spans": [{"start": 0, "end": 12, "label": "PERSON"}]}\n', encoding="utf-8"
-        )
-        save(random_bert(word_piece_tokenizer()), word_piece_tokenizer(), Path("filler"))
         for command in (
             "count-words --input generic.txt --output counts.tsv",
             "vocabulary --word-counts counts.tsv --output vocabulary.txt --set size=100",
@@ -52,7 +52,6 @@ def handed_out(tmp_path_factory):
             "--sidecar sidecar.jsonl",
         ):
             assert main(shlex.split(command)) == 0
-        shutil.copy(ROOT / "params.yaml", "params.yaml")
     return folder
 
 
@@ -70,7 +69,7 @@ def hand_in(case: Case) -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("command", sorted({case.command.split()[0] for case in CASES}))
 def test_what_is_handed_in(command, handed_out, tmp_path, monkeypatch, capsys):
-    """All rows of one command; those that go wrong are shown together, by name."""
+    """All rows of one command; those that go wrong are shown together."""
     wrong = {}
     for case in (case for case in CASES if case.command.split()[0] == command):
         place = tmp_path / "place"
@@ -80,7 +79,7 @@ def test_what_is_handed_in(command, handed_out, tmp_path, monkeypatch, capsys):
         try:
             check(case, place, monkeypatch, capsys)
         except AssertionError as error:
-            wrong[case.name] = str(error)
+            wrong[f"{case.command} {case.x!r:.80}"] = str(error)
         shutil.rmtree(place)
     assert wrong == {}
 

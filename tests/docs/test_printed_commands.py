@@ -117,12 +117,6 @@ def wrong(command: str) -> str | None:
     return next((one for word in words if word.startswith("--") and (one := word.split("=")[0]) not in known), None)
 
 
-def test_a_command_or_an_option_that_does_not_exist_is_found():
-    assert wrong("palimpsest mask --input a.txt --output b.txt") is None
-    assert wrong("palimpsest maks --input a.txt") == "maks"
-    assert wrong("palimpsest mask --inptu=a.txt") == "--inptu"
-
-
 @pytest.mark.parametrize("page", NAMES)
 def test_printed_commands_parse(page):
     printed = commands(page)

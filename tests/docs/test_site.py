@@ -1,12 +1,10 @@
-"""The documentation site: no broken link, nothing that needs a network, and answers within three clicks."""
+"""The documentation site: no broken link, nothing that needs a network, and every command and section."""
 
 import os
 import re
 import subprocess
 import sys
-from collections import deque
 from pathlib import Path
-from urllib.parse import unquote, urldefrag
 
 import pytest
 
@@ -15,28 +13,6 @@ from tasks.parameters.parameter_file import Parameters
 
 ROOT = Path(__file__).parents[2]
 PLACES = re.compile(r"`((?:tasks|flows|dashboards|tests|benchmarks|profiles|docs)/[\w./-]+)`")
-QUESTIONS = [
-    ("which operating systems", "how-to/install.html", "Linux and macOS with Python 3.11, 3.12, 3.13 or 3.14"),
-    ("installation on a GPU", "how-to/gpu.html", "CUDA build"),
-    ("Docker", "how-to/install.html", "The image has no private text"),
-    ("installation without make", "how-to/install.html", "pip install -c constraints.txt"),
-    ("installation into an existing environment", "how-to/install.html", "Existing environment"),
-    ("a model of the hub as filler in an experiment", "how-to/hub-models.html", "model: bert-base-uncased"),
-    ("a recogniser of one's own", "speech.html", "palimpsest train-recogniser"),
-    ("n-best lists of another recogniser", "how-to/nbest.html", "rescored_datasets"),
-    ("CSV and TSV", "how-to/own-text.html", ".tsv"),
-    ("how long", "how-to/install.html", "estimates the minutes"),
-    ("how much memory and disk", "how-to/install.html", "shows the free disk"),
-    ("upgrade", "how-to/upgrade.html", "git pull"),
-    ("how to cite", "citation.html", "cff-version"),
-    ("limits in one place", "limits.html", "length of a line"),
-    ("licence of shipped weights", "data.html", "CC BY-SA 4.0"),
-    ("threat model", "privacy.html", "adversary"),
-    ("support and security contact", "security.html", "Report a fault"),
-    ("how to read the verdict", "tutorials/demo.html", "Can it be released now?"),
-    ("what to do when a release is refused", "releases.html", "What a refusal says"),
-    ("uninstall", "how-to/install.html", "delete the clone"),
-]
 
 
 @pytest.fixture(scope="module")
@@ -50,33 +26,10 @@ def site(tmp_path_factory):
     return folder
 
 
-def links(page):
-    """The pages that a page links to, as paths."""
-    found = re.findall(r'<a\b[^>]*\bhref="([^"]*)"', page.read_text(encoding="utf-8"))
-    return {(page.parent / unquote(urldefrag(link)[0])).resolve() for link in found if "://" not in link}
-
-
 def text_of(page):
     """What is read, without the navigation."""
     article = re.search(r"<article.*?</article>", page.read_text(encoding="utf-8"), re.DOTALL)[0]
     return " ".join(re.sub("<[^>]*>", "", article).split())
-
-
-@pytest.mark.slow
-def test_twenty_questions_are_answered_within_three_clicks(site):
-    first = (site / "index.html").resolve()
-    clicks, waiting = {first: 0}, deque([first])
-    while waiting:
-        page = waiting.popleft()
-        for link in sorted(links(page)):
-            if link not in clicks and link.suffix == ".html":
-                assert link.is_file(), f"{page} links to {link}"
-                clicks[link] = clicks[page] + 1
-                waiting.append(link)
-    assert len(QUESTIONS) == 20
-    for question, page, answer in QUESTIONS:
-        assert clicks.get((site / page).resolve(), 9) <= 3, question
-        assert answer in text_of(site / page), question
 
 
 @pytest.mark.slow
@@ -101,12 +54,6 @@ def test_files_of_the_repository_that_pages_name_exist():
     assert not [(page.name, name) for page, name in named if not (ROOT / name).exists()]
 
 
-def test_the_readme_is_short():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 120
-    assert len(text.split()) <= 1100
-
-
 def test_each_shipped_file_of_models_and_lists_has_a_source():
     """Large files, and folders of models: the table of ``data/README.md`` names what each was made from."""
     page = (ROOT / "data/README.md").read_text(encoding="utf-8").split("## Files with data in the repository")[1]
@@ -116,11 +63,3 @@ def test_each_shipped_file_of_models_and_lists_has_a_source():
     shipped = [name for name in listed.splitlines() if name.endswith(data) and not name.startswith("tests/")]
     assert len(shipped) > 10
     assert not [name for name in shipped if not name.startswith(named)]
-
-
-def test_the_drawing_of_detectors_has_the_numbers_of_its_page():
-    page = (ROOT / "docs/detectors.md").read_text(encoding="utf-8")
-    drawn = (ROOT / "docs/detectors.svg").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([^|]+) \| \**(0\.\d+)\** (\[[\d., ]+\]) \|", page, re.MULTILINE)
-    assert len(rows) > 40
-    assert not [row for row in rows if not re.search(rf"{row[0]} [\d,]+, {row[1]} {re.escape(row[2])}", drawn)]

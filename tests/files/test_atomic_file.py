@@ -1,6 +1,5 @@
 """Files are the old one or the complete new one, and private from their first byte."""
 
-import errno
 import os
 import signal
 import subprocess
@@ -59,21 +58,6 @@ def test_a_full_disk_leaves_the_earlier_file_and_names_the_target(folder, monkey
     assert path.read_text(encoding="utf-8") == "earlier"
 
 
-def test_a_folder_that_cannot_be_put_in_place_leaves_the_earlier_one(folder, monkeypatch):
-    rename = os.rename
-
-    def fail_for_the_new_one(source, target):
-        if str(target) == str(folder / "model") and not str(source).endswith(".earlier.partial"):
-            raise OSError(errno.ENOSPC, "refused")
-        rename(source, target)
-
-    monkeypatch.setattr("os.rename", fail_for_the_new_one)
-    with pytest.raises(OSError, match="refused") as caught:
-        write(folder, "new")
-    assert caught.value.filename == str(folder / "model")
-    assert contents(folder) == written("earlier")
-
-
 def test_modes(tmp_path):
     secret = tmp_path / "secret"
     with atomic_writer(secret / "text.txt", private=True) as stream, atomic_folder(secret / "model", private=True):
@@ -125,12 +109,3 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_one(tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
     write(tmp_path, "new")
     assert contents(tmp_path) == {**written("new"), "out.txt.gz": "another target"}
-
-
-def test_writers_of_the_same_target_leave_one_another_alone(tmp_path):
-    with atomic_writer(tmp_path / "out.txt") as stream, atomic_folder(tmp_path / "model") as fresh:
-        stream.write("mine")
-        (fresh / "weights").write_text("mine", encoding="utf-8")
-        write(tmp_path, "new")
-        assert len(list(tmp_path.glob(".*.partial"))) == 2
-    assert contents(tmp_path) == written("mine")

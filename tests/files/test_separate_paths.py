@@ -1,13 +1,11 @@
 """No output is an input or another output: refused before anything is read or written, and nothing is lost."""
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tasks.cli import main
-from tasks.files.separate_paths import refuse_unwritable
 
 TEXT = "".join(f"line {number} of Zebulon Quux\n" for number in range(20))
 ROOT = Path(__file__).parents[2]
@@ -41,12 +39,3 @@ def test_what_loses_nothing_is_allowed(folder):
     for _ in range(2):
         assert main(["corpora", "--set", "source=source/text.txt", "--output", "source", *SMALL]) == 0
         assert main([*MASK, "new", "--report", "new.json"]) == 0
-
-
-def test_stages_that_start_together_can_look_at_folders_that_are_not_there_yet(tmp_path):
-    report = tmp_path / "reports" / "mask" / "chat" / "report.json"
-    with ThreadPoolExecutor(4) as together:
-        looks = [together.submit(refuse_unwritable, "--report", report, is_folder=False) for _ in range(1000)]
-        for look in looks:
-            look.result()
-    assert not report.parent.exists()

@@ -6,7 +6,6 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,9 @@ from tasks.errors import ParameterError, StageError
 TABLE = "cat filled/*.txt > table.txt"
 
 
-def test_the_shipped_deployments_can_be_run_by_the_pinned_prefect() -> None:
+def test_the_shipped_deployments_can_be_run_by_the_pinned_prefect_with_a_typed_form(tmp_path: Path) -> None:
+    from prefect.utilities.callables import parameter_schema
+
     document = yaml.safe_load((CHECKOUT / FILE).read_text(encoding="utf-8"))
     pins = (CHECKOUT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     assert f"prefect=={document['prefect-version']}" in pins
@@ -33,8 +34,14 @@ def test_the_shipped_deployments_can_be_run_by_the_pinned_prefect() -> None:
     assert deployments["nightly"]["schedules"] == [{"cron": "0 2 * * *", "timezone": "UTC"}]
     assert "schedules" not in deployments["once"]
     for deployment in deployments.values():
-        flow = pkgutil.resolve_name(deployment["entrypoint"])
-        assert set(deployment.get("parameters", {})) <= set(signature(flow.fn).parameters)
+        form = parameter_schema(pkgutil.resolve_name(deployment["entrypoint"]).fn).model_dump()["properties"]
+        assert set(deployment.get("parameters", {})) <= set(form)
+        assert {"type": "integer", "minimum": 1} in form["jobs"]["anyOf"]
+        assert all(entry["description"] for entry in form.values())
+    with pytest.raises(ParameterError, match=r"no deployment 'nihgtly' \(did you mean 'nightly'\?\)"):
+        read_deployments(CHECKOUT / FILE, ["nihgtly"])
+    with pytest.raises(ParameterError, match=r"there is no prefect.yaml"):
+        read_deployments(tmp_path / FILE)
 
 
 def test_a_worker_enters_the_folder_that_it_is_given(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,26 +58,6 @@ def test_a_worker_enters_the_folder_that_it_is_given(project: Project, monkeypat
     monkeypatch.setenv("PALIMPSEST_FOLDER", str(project.folder.parent))
     with pytest.raises(StageError, match="is not inside a DVC project"):
         enter(**inputs)
-
-
-def test_the_form_is_typed() -> None:
-    from prefect.utilities.callables import parameter_schema
-
-    from flows.prefect_flow.experiment import experiment
-
-    properties = parameter_schema(experiment.fn).model_dump()["properties"]
-    assert list(properties) == ["stages", "only", "overrides", "jobs", "new_data_only"]
-    assert properties["overrides"]["items"]["pattern"] == "^[^=\\s]+=.*$"
-    assert properties["new_data_only"]["type"] == "boolean"
-    assert {"type": "integer", "minimum": 1} in properties["jobs"]["anyOf"]
-    assert all(entry["description"] for entry in properties.values())
-
-
-def test_an_unknown_deployment_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"no deployment 'nihgtly' \(did you mean 'nightly'\?\)"):
-        read_deployments(CHECKOUT / FILE, ["nihgtly"])
-    with pytest.raises(ParameterError, match=r"there is no prefect.yaml"):
-        read_deployments(tmp_path / FILE)
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,6 @@ from tasks.settings.overrides import full_key, parse_overrides
 TOP_K = "top_k: {kind: top_k, k: 10}"
 
 
-def test_values_are_yaml() -> None:
-    found = parse_overrides(["a.b=20", "c=0.5", "d=[x, y]", "e={k: 1}", "f=a=b", "g="])
-    assert found == {"a.b": 20, "c": 0.5, "d": ["x", "y"], "e": {"k": 1}, "f": "a=b", "g": None}
-
-
 def test_only_the_overridden_lines_differ(project: Project) -> None:
     before = project.read("params.yaml").splitlines()
     overrides = parse_overrides(["filling.top_k.k=20", "compare.fills=[{filler: minilm, methods: [top_1, top_k]}]"])
@@ -43,15 +38,9 @@ def test_only_the_overridden_lines_differ(project: Project) -> None:
     ("texts", "message"),
     [
         (["filling.top_k.k=x"], r"filling.top_k.k: Input should be a valid integer \(got 'x'\)"),
-        (["filling.top_k.kk=2"], r"filling.top_k.kk: unknown key \(did you mean 'k'\?\)"),
         (["filling.top_kk.k=2"], r"no section 'filling.top_kk': 'top_kk' is not there \(did you mean 'top_k'\?\)"),
-        (
-            ["compare.fills=[{filler: minilm, methods: [top_11]}]"],
-            r"'top_11' is no key of 'filling' that fits \(did you mean 'top_1'\?\)",
-        ),
         (["compare.fills.0.filler=minilm"], "'compare.fills' is a list; give all of it"),
         (["filling"], r"'filling' is not of the form KEY=VALUE"),
-        (["filling..k=1"], r"is not of the form KEY=VALUE"),
         (["evaluation.seed=[1"], "the value '\\[1' of 'evaluation.seed' is not YAML"),
         (["evaluation.seed=1", "evaluation.seed=2"], "'evaluation.seed' occurs twice"),
     ],
@@ -65,7 +54,7 @@ def test_what_is_not_allowed_is_said_with_its_key_path(project: Project, texts: 
     assert not (project.folder / ORIGINAL).exists()
 
 
-def test_both_files_are_put_back_byte_for_byte_also_after_an_error(project: Project) -> None:
+def test_both_files_are_put_back_byte_for_byte_also_after_an_error_or_a_kill(project: Project) -> None:
     before = [project.read(name) for name in ("params.yaml", "cells.yaml")]
     seen = []
 
@@ -81,15 +70,12 @@ def test_both_files_are_put_back_byte_for_byte_also_after_an_error(project: Proj
     assert "chat-oracle-7: &" in seen[1]
     assert [project.read(name) for name in ("params.yaml", "cells.yaml")] == before
     assert not (project.folder / ORIGINAL).exists()
-
-
-def test_overrides_of_a_killed_run_are_put_back_first(project: Project) -> None:
-    before = project.read("params.yaml")
+    # Overrides of a killed run are put back first.
     killed = overridden(project.folder, {"filling.top_k.k": 20})
     killed.__enter__()
-    assert project.read("params.yaml") != before
+    assert project.read("params.yaml") != before[0]
     with overridden(project.folder, {}):
-        assert project.read("params.yaml") == before
+        assert project.read("params.yaml") == before[0]
 
 
 def test_an_edit_meanwhile_is_not_lost(project: Project) -> None:
@@ -113,11 +99,11 @@ def test_an_edit_meanwhile_is_not_lost(project: Project) -> None:
         ("nowhere", "transformer", "nowhere"),
     ],
 )
-def test_a_setting_has_the_last_part_of_its_key_as_a_name(name, kind, key):
+def test_a_setting_has_the_last_part_of_its_key_as_a_name(name: str, kind: str, key: str) -> None:
     assert full_key(name, ADAPT.settings, {"kind": kind}) == key
 
 
-def test_a_name_of_two_settings_is_refused():
+def test_a_name_of_two_settings_or_of_none_is_refused() -> None:
     class Part(Settings):
         size: int = 1
 
@@ -127,9 +113,5 @@ def test_a_name_of_two_settings_is_refused():
 
     with pytest.raises(ParameterError, match=r"'size' fits left\.size, right\.size; give one of these keys"):
         full_key("size", Whole, {})
-
-
-def test_a_name_that_is_nearly_one_of_any_level_is_an_error_with_that_name():
     with pytest.raises(ParameterError, match=r"setting 'epoch' is unknown \(did you mean 'epochs'\?\)"):
         full_key("epoch", ADAPT.settings, {"kind": "transformer"})
-    assert full_key("nothing_like_it", ADAPT.settings, {"kind": "transformer"}) == "nothing_like_it"

@@ -54,10 +54,13 @@ def test_a_failing_branch_does_not_stop_the_others(project: Project, prefect_url
     (failed,) = [stage for stage in json.loads(done.stdout)["stages"] if stage["state"] == "failed"]
     assert failed["error"] == "its command ended with status 1"
 
-    # Prefect's own record: one task a stage that was started, named by it, and a failed flow run.
+    # Prefect's own record: one task a stage that was started, named by it, two at once, and a failed flow run.
     (flow,) = ask(prefect_url, "/flow_runs/filter", {"sort": "START_TIME_DESC", "limit": 1})
     mine = {"flow_runs": {"id": {"any_": [flow["id"]]}}}
-    tasks = {task["name"]: task["state_type"] for task in ask(prefect_url, "/task_runs/filter", mine)}
+    recorded = ask(prefect_url, "/task_runs/filter", mine)
+    times = [(task["start_time"], task["end_time"]) for task in recorded]
+    assert max(sum(start <= begun < end for start, end in times) for begun, _ in times) <= 2
+    tasks = {task["name"]: task["state_type"] for task in recorded}
     started = [name for name, state in states(done.stdout).items() if state == "ran"]
     assert tasks == dict.fromkeys(started, "COMPLETED") | {"mask@tagger": "FAILED"}
     assert (flow["state_type"], flow["parameters"]["jobs"], flow["parameters"]["only"]) == ("FAILED", 2, [])
@@ -111,13 +114,6 @@ def test_a_killed_run_leaves_nothing_behind_and_the_next_one_goes_on(project: Pr
     assert states(again.stdout) == dict.fromkeys(ALL, "unchanged") | {"table": "ran"}
     assert "Running stage" not in project.dvc("repro")
     assert processes_in(project.folder) == []
-
-    # Nothing to do: no server is started, and the outcome is the same.
-    server_log = project.folder / ".palimpsest" / "logs" / "prefect-server.log"
-    server_log.unlink()
-    nothing = project.command("run", "--json")
-    assert states(nothing.stdout) == dict.fromkeys(ALL, "unchanged")
-    assert not server_log.exists()
 
 
 def test_overrides_are_a_dvc_experiment_and_leave_the_file_as_it_was(committed: Project, prefect_url: str) -> None:
@@ -178,6 +174,8 @@ def test_after_dvc_repro_there_is_nothing_to_run_and_results_are_shown(finished:
     assert done.stdout.splitlines()[0] == "8 stages: 0 will run, 0 will run if their inputs change, 8 unchanged"
     assert finished.read("results/summary.md").strip() in done.stdout
     assert done.stderr == ""
+    # No server is started.
+    assert not (finished.folder / ".palimpsest" / "logs" / "prefect-server.log").exists()
     partly = finished.command("run", "fill@list-top_1")
     assert "3 unchanged" in partly.stdout
     assert finished.read("results/summary.md").strip() not in partly.stdout
@@ -194,16 +192,12 @@ def test_what_is_wrong_is_one_line_before_anything_starts(finished: Project, mon
     for arguments, said in [
         (["run", "--jobs", "0"], "jobs: Input should be greater than or equal to 1 (got 0)"),
         (["run", "fil"], "no stage matches 'fil' (did you mean 'fill'?)"),
-        (["plan", "nothing-like-it"], "no stage matches 'nothing-like-it'"),
         (["run", "--only", "tecnique=list"], "'tecnique' is no dimension of the graph (did you mean 'technique'?)"),
         (["run", "--set", "filling.top_k.kk=1"], "filling.top_k.kk: unknown key (did you mean 'k'?)"),
         (["run", "--set", "resources.time_limits={fil: 3}"], "'fil' fits no step of dvc.yaml (did you mean 'fill'?)"),
     ]:
         refused_in_one_line(finished.command(*arguments), said)
     assert finished.read("params.yaml") == before
-    finished.replace("params.yaml", "threads: 1", "threads: 1, time_limits: {tabel: 5}")
-    said = "resources.time_limits: 'tabel' fits no step of dvc.yaml (did you mean 'table'?)"
-    refused_in_one_line(finished.command("plan"), said)
     finished.replace("params.yaml", "top_k: {kind: top_k, k: 10}", "top_k: {kind: top_k, k: ten}")
     finished.replace("params.yaml", "evaluation: {", "evaluation: {colour: red, ")
     refused_in_one_line(finished.command("run"), "2 problems", "filling.top_k.k", "evaluation.colour")

@@ -30,15 +30,10 @@ def test_options_after_the_cell_replace_those_of_the_cell(project):
 def test_options_of_missing_columns_are_left_out(project):
     assert options("fill", "--cell", "chat-allow_list-minilm-top_k-1").filler == "models/fillers/minilm"
     assert options("fill", "--cell", "chat-every_tagger-surrogate-1").filler is None
+    given = "--technique crf --input a --output b --cell dataset=a".split()
+    assert options("mask", *given).cell == "dataset=a"  # labels stay labels
     assert options("adapt", "--cell", "chat-allow_list-baseline1-1").markers == "ignore"
     assert options("fuse", "--cell", "chat-no_language_model").model is None
-
-
-def test_labels_stay_labels(project):
-    assert (
-        options("mask", "--technique", "crf", "--input", "a", "--output", "b", "--cell", "dataset=a").cell
-        == "dataset=a"
-    )
 
 
 @pytest.mark.parametrize(
@@ -62,7 +57,6 @@ def test_a_wrong_key_is_one_line(project, capsys, words, message):
     [
         (None, "there is no cells.yaml here; run in the project's folder"),
         ("<<<<<<< HEAD\ncells: {}\n", "'palimpsest cells' writes it again"),
-        ("cells: {other: {}}\n", "'palimpsest cells' writes it again"),
     ],
 )
 def test_cells_that_cannot_be_read_are_one_line(tmp_path, monkeypatch, capsys, cells, message):

@@ -73,9 +73,7 @@ def parameters():
     return document
 
 
-@pytest.mark.parametrize(
-    ("name", "attack"), [*(("chat", attack) for attack in ATTACKS), *zip(NAMES, cycle(ATTACKS), strict=False)]
-)
+@pytest.mark.parametrize(("name", "attack"), [("chat", ATTACKS[2]), *zip(NAMES, cycle(ATTACKS), strict=False)])
 def test_the_check_finds_a_command_wherever_a_name_may_stand(tmp_path, monkeypatch, capsys, name, attack):
     monkeypatch.chdir(tmp_path)
     document = attacked(parameters(), name, attack)

@@ -30,6 +30,7 @@ LINE = "powder relief poster prevention map"
 TEXT = f"Yesterday {NAME} said that {LINE} is known to {GERMAN}, {RUSSIAN} and {ADDRESS}, who called.\n"
 CANARIES = [NAME, ADDRESS, GERMAN, RUSSIAN, LINE]
 ROOT = Path(__file__).parents[2]
+RAW = TEXT.encode()
 
 
 def in_zip(data: bytes) -> bytes:
@@ -48,18 +49,17 @@ def in_tar(data: bytes) -> bytes:
     return packed.getvalue()
 
 
-def in_database(text: str, place: Path) -> bytes:
-    """In a cell that is so long that it is cut over pages."""
-    with sqlite3.connect(place / "store.db") as store:
+def in_database(text: str) -> bytes:
+    """In cells that are so long that they are cut over pages."""
+    with sqlite3.connect(":memory:") as store:
         store.execute("pragma page_size = 512")
         store.execute("create table kept (value text)")
         for before in range(0, 512, 5):
             store.execute("insert into kept values (?)", ["." * before + text * 3])
-    store.close()
-    return (place / "store.db").read_bytes()
+        store.commit()
+        return store.serialize()
 
 
-RAW = TEXT.encode()
 FORMS = {
     "plain": RAW,
     "upper case": TEXT.upper().encode(),
@@ -102,56 +102,53 @@ def search() -> CanarySearch:
     return CanarySearch(CANARIES)
 
 
-def test_every_canary_is_found_in_every_form(search):
+def test_every_canary_is_found_in_every_form_and_other_words_are_none(search):
     for form in FORMS:
         found = set().union(*map(search.found_in, unpacked(FORMS[form])))
         assert sorted(found) == sorted(CANARIES), form
-
-
-def test_the_first_part_of_an_address_will_do(search):
-    assert search.found_in("user=quorblatt77; host=unknown") == [ADDRESS]
-
-
-def test_other_words_are_not_canaries(search):
-    text = (
-        "Zyxw quill, suss kwark wrote to quorblatt@example.org: powder, relief and a prevention map. 97 114 115 " * 99
-    )
+    assert search.found_in("user=quorblatt77; host=unknown") == [ADDRESS]  # the first part will do
+    _, cells = [part for part in unpacked(in_database(TEXT)) if NAME.encode() in part]
+    assert cells.count(NAME.encode()) == 103 * 3
+    text = "Zyxw quill, suss kwark wrote to quorblatt@example.org: powder, relief and a prevention map. 97 114 " * 99
     for packed in (text.encode(), zlib.compress(text.encode()), text.encode("utf-16"), base64.b64encode(text.encode())):
-        assert [search.found_in(part) for part in unpacked(packed)] == [[]] * len(list(unpacked(packed)))
+        assert not any(search.found_in(part) for part in unpacked(packed))
 
 
-def test_cells_are_whole_where_pages_are_not(tmp_path):
-    content, cells = [part for part in unpacked(in_database(TEXT, tmp_path)) if NAME.encode() in part]
-    assert content.count(NAME.encode()) < cells.count(NAME.encode()) == 103 * 3
-
-
-def test_files_names_and_git_are_searched(search, tmp_path):
-    (tmp_path / "log.gz").write_bytes(gzip.compress(RAW))
-    (tmp_path / GERMAN.lower()).mkdir()
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw" / "mail.txt").write_bytes(RAW)
-    (tmp_path / "clean.txt").write_text("nothing", encoding="utf-8")
-    cached = tmp_path / ".dvc" / "cache" / "files" / "md5" / "ab" / "cdef"
-    cached.parent.mkdir(parents=True)
-    cached.write_bytes(RAW)
-    held, searched = search.holders(tmp_path, ["raw/"])
-    assert held == [f"the name {GERMAN.lower()}", ".dvc/cache/files/md5/ab/cdef", "log.gz"]
-    assert searched == 3
-
-
-def test_what_git_has_ever_taken_is_found_loose_and_packed(search, tmp_path):
+def test_files_names_and_all_that_git_has_ever_taken_are_searched(search, tmp_path):
     def git(*arguments: str) -> None:
-        subprocess.run(["git", "-C", str(tmp_path), *arguments], check=True, capture_output=True)
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", "-C", str(tmp_path), *identity, *arguments], check=True, capture_output=True)
 
     git("init", "--quiet")
     for number in range(3):
         lines = [f"a line that is the same {count}" for count in range(200)]
         (tmp_path / "notes.txt").write_text("\n".join([*lines, TEXT * (number == 1), str(number)]), encoding="utf-8")
         git("add", "-A")
-        git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--quiet", "-m", "more")
-    assert [name[:10] for name in search.holders(tmp_path)[0]] == ["git's blob"]
-    git("gc", "--quiet", "--aggressive", "--prune=now")
-    assert [name[:10] for name in search.holders(tmp_path)[0]] == ["git's blob"]
+        git("commit", "--quiet", "-m", "more")
+    for path, content in {
+        "log.gz": gzip.compress(RAW),
+        f"{GERMAN.lower()}/clean.txt": b"nothing",
+        "raw/mail.txt": RAW,
+        ".dvc/cache/files/md5/ab/cdef": RAW,
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    for command in ("status", "gc --quiet --aggressive --prune=now"):  # loose, then packed
+        git(*command.split())
+        held, searched = search.holders(tmp_path, ["raw/"])
+        assert {without_number(name) for name in held} == {
+            f"the name {GERMAN.lower()}",
+            f"the name {GERMAN.lower()}/clean.txt",
+            ".dvc/cache/files/md5/ab/cdef",
+            "log.gz",
+            "git's blob",
+        }
+        assert searched > 10
+
+
+def without_number(name: str) -> str:
+    """A name without the number of a blob."""
+    return name[:10] if name.startswith("git's blob") else name
 
 
 @pytest.mark.slow  # a GGUF file of 90 MB is read for its tokenizer

@@ -179,16 +179,6 @@ def test_card_and_dossier_say_what_left_and_no_word_of_what_was_masked(folder, c
     assert copy.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_same_release_again_is_no_error_and_changes_nothing(folder, capsys):
-    release(CELL, "a")
-    before = {path: path.read_bytes() for path in (folder / "releases/a").iterdir()}
-    capsys.readouterr()
-    assert release(CELL, "a") == 0
-    assert "already released in releases/a" in capsys.readouterr().out
-    assert {path: path.read_bytes() for path in (folder / "releases/a").iterdir()} == before
-    assert len(read_ledger()) == 1
-
-
 def test_a_withdrawal_is_recorded_and_its_files_are_not_released_again(folder, capsys):
     release(CELL, "a", "--approved-by", "Ada")
     assert main(["ledger", "--withdraw", "a", "--reason", "a name was found"]) == 0
@@ -216,9 +206,13 @@ def test_the_command_that_is_printed_passes(folder, with_model):
     outcome = release_outcome(CELL, read_parameters(), with_model=with_model)
     assert outcome == Outcome(True, f"palimpsest release {CELL} --name chat_1" + " --with-model" * with_model, [])
     # Run twice, as printed: the second time it is there.
+    made = []
     for _ in range(2):
         assert main(shlex.split(outcome.command)[1:]) == 0
         assert release_outcome(CELL, read_parameters(), with_model=with_model) == outcome
+        made.append({path: path.read_bytes() for path in (folder / "releases/chat_1").rglob("*.*")})
+    assert made[0] == made[1]
+    assert len(read_ledger()) == 1
 
 
 def test_what_is_missing_is_said_before_anything_is_released(folder):

@@ -1,17 +1,12 @@
 """What a fill promises, what the ledger sums, and what releases show together: answers worked out by hand."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from tasks.corpora.sidecar import MaskedSpan, read_sidecar, write_sidecar
-from tasks.errors import CorpusError, ParameterError
+from tasks.errors import CorpusError
 from tasks.filling.methods import AnyMethod
-from tasks.filling.methods.distilled import Distilled
-from tasks.privacy.checks import attacks_on, percent
 from tasks.privacy.earlier_releases import RAW, SIDECAR, shared_lines
 from tasks.privacy.ledger import Release, append_to_ledger, epsilon_of, epsilon_spent, read_ledger
-from tasks.records.cell import Cell
 from tasks.settings.checks import check_settings
 
 
@@ -62,17 +57,10 @@ def test_releases_come_back_in_order_and_a_damaged_line_is_refused(tmp_path, mon
         read_ledger()
 
 
-@pytest.mark.parametrize(
-    ("releases", "spent"),
-    [
-        ([], 0.0),
-        ([entry("a"), entry("b", 2.0, "x")], 2.0),
-        ([entry("a", 2.0, "x"), entry("b", 2.0, "x"), entry("c", 1.0, "y")], 3.0),
-        ([entry("a", 2.0, "x"), entry("b", None)], None),
-    ],
-)
-def test_each_set_of_counts_is_paid_once(releases, spent):
-    assert epsilon_spent(releases) == spent
+def test_each_set_of_counts_is_paid_once():
+    paid = [entry("a", 2.0, "x"), entry("b", 2.0, "x"), entry("c", 1.0, "y")]
+    assert epsilon_spent(paid) == 3.0
+    assert epsilon_spent([*paid, entry("d", None)]) is None
 
 
 def test_two_releases_show_what_one_of_them_keeps(tmp_path):
@@ -95,32 +83,18 @@ def test_two_releases_show_what_one_of_them_keeps(tmp_path):
 
 LINE = "ANNA told them about the house in chicago and the dog"
 OTHER = "we never went to the office because nobody had asked"
-SAME = (
-    f"  {LINE} ".replace(" ", "  "),
-    LINE.replace(" the", "\u00a0the"),
-    LINE.replace("told", "told,").replace("dog", "dog!"),
-    LINE.replace("chicago", "chi-cago"),
-    LINE.replace("told", "Told").replace("the", "tHe"),
-)
-EDITED = (
-    f"{LINE} sent from my phone",
-    f"on monday she wrote that {LINE}",
-    LINE.replace("told", "said to").replace("dog", "cat"),
-    LINE.removesuffix(" and the dog"),
-)
-OTHERS = (
-    f"ANNA {OTHER}",
-    "ANNA told them",
-    "thanks for all the help and the house in chicago said ANNA to the whole of the office",
-)
 
 
 @pytest.mark.parametrize(
     ("theirs", "lines", "edited"),
-    [*((line, 1, 0) for line in SAME), *((line, 1, 1) for line in EDITED), *((line, 0, 0) for line in OTHERS)],
+    [
+        (LINE.replace("chicago", "chi-cago").replace(" the", "\u00a0the").replace("told", "Told,"), 1, 0),
+        (LINE.replace("told", "said to").replace("dog", "cat"), 1, 1),
+        (f"ANNA {OTHER}", 0, 0),
+    ],
+    ids=["divided", "edited", "another"],
 )
 def test_a_line_is_the_same_by_its_letters_and_edited_where_half_of_the_shorter_one_is(tmp_path, theirs, lines, edited):
-    """Other spaces, case, signs and divided words make no other line."""
     ours = write(tmp_path / "ours", [LINE, "thanks"])
     write(tmp_path / "copies" / "one", [theirs, "thanks", "thanks for everything"])
     shared = shared_lines(ours / RAW, ours / SIDECAR, [entry("one")], tmp_path / "copies")
@@ -150,14 +124,3 @@ def test_each_form_of_a_line_costs_its_counts_once(tmp_path):
     assert shared.among(lost, "mail") == lost
     assert shared.among(lost, "post") == []
     assert shared.spent(lost, "x", 1.0, "line") == 2
-
-
-def test_what_is_no_fill_is_not_released():
-    cell = SimpleNamespace(cell=Cell("mail", "t", "distilled"), method=Distilled(kind="distilled"))
-    with pytest.raises(ParameterError, match="'distilled' rewrites whole lines"):
-        attacks_on(cell)
-
-
-def test_shares_have_two_digits():
-    for share, shown in [(0.0, "0 %"), (0.0226179, "2.3 %"), (0.374, "37 %"), (0.99999, "over 99 %"), (1.0, "100 %")]:
-        assert percent(share) == shown

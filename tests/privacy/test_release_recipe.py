@@ -44,6 +44,8 @@ def set_up(folder: Path, settings: dict) -> None:
     unneeded = ("speech_datasets", "taggers", "detectors", "gold_sets")
     parameters["compare"] |= {name: [] for name in unneeded}
     parameters["corpora"]["mail"]["cleaning"] = cleaning
+    # Counts instead of a Transformer: the model is no part of the release.
+    parameters["language_model"] |= {"kind": "ngram", "ngram": {"order": 2, "generic_weight": None}}
     with_parameters(folder, parameters)
 
 

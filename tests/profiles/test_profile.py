@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 from dvc.repo import Repo
-from stage_commands import listed_sections, parsed, sections_of
+from stage_commands import listed_sections, sections_of
 
 from tasks.cli import main
 from tasks.errors import ParameterError
 from tasks.parameters.cells_file import check_cells, write_cells
 from tasks.parameters.parameter_file import read_parameters
 from tasks.profiles.profile_command import profile_names, profile_text, read_profile
-from tasks.records.cells import NO_LANGUAGE_MODEL, expected_cells, stage_name, word_error_report
+from tasks.records.cells import expected_cells, stage_name
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,21 +30,13 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_every_shipped_profile_is_valid():
+def test_every_shipped_profile_is_listed_and_valid(project, capsys):
+    assert main(["profile"]) == 0
+    assert capsys.readouterr().out.split() == profile_names(ROOT)
     names = "default forgetting four_corpora paper quick real_speech smollm2 two_languages two_languages_speech"
     assert profile_names(ROOT) == names.split()
     for name in profile_names(ROOT):
         read_profile(name, ROOT)
-
-
-def test_the_text_of_two_languages_comes_along():
-    """Part by part, with the licence that it is under."""
-    corpus = read_profile("two_languages", ROOT).corpora["talk"]
-    folder = ROOT / corpus.source
-    opened = corpus.model_copy(update={"source": str(folder)}).open()
-    assert set(opened.parts) == {"train", "valid", "test"}
-    assert "Apache License 2.0" in (folder / "NOTICE").read_text(encoding="utf-8")
-    assert "Apache License" in (folder / "LICENSE").read_text(encoding="utf-8")
 
 
 def test_the_papers_profile_has_the_papers_sizes():
@@ -85,12 +77,6 @@ def test_the_command_writes_params_yaml_and_git_keeps_what_would_be_lost(project
     assert main(["profile", "paper", "--force"]) == 0
 
 
-def test_the_command_lists_profiles(project, capsys):
-    assert main(["profile"]) == 0
-    assert capsys.readouterr().out.split() == profile_names(ROOT)
-    assert (project / "params.yaml").read_bytes() == (ROOT / "params.yaml").read_bytes()
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -108,87 +94,33 @@ def test_what_is_wrong_with_a_profile_is_said(project, name, content, message):
     assert message in str(error.value)
 
 
-def graph_in(folder, profile, **compare):
-    """The stages with a command by name, and the cells, of a profile with changes of ``compare``."""
-    shutil.copy(ROOT / "dvc.yaml", folder)
-    document = yaml.safe_load(profile_text(profile, ROOT))
-    document["compare"] |= compare
-    (folder / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    parameters = read_parameters(folder / "params.yaml")
-    write_cells(parameters, folder)
-    with Repo.init(str(folder), no_scm=True) as repository:
-        stages = {stage.name: stage for stage in repository.index.stages if stage.cmd}
-    return stages, expected_cells(parameters.compare)
-
-
-def test_the_papers_graph_is_planned(tmp_path, monkeypatch):
-    """For one of its data sets; each stage calls a command with options and parameters that it has."""
-    stages, _ = graph_in(tmp_path, "paper", seeds=[1], datasets=["wsj"])
-    monkeypatch.chdir(tmp_path)
-    techniques, fillers, methods = 3, 3, 2
-    # Fine-tuned fillers fill the same; and two controls.
-    assert sum(name.startswith("fill@") for name in stages) == 2 * techniques * fillers * methods
-    assert sum(name.startswith("fill_control@") for name in stages) == techniques * 2
-    assert {"corpus@wsj", "pretrain", "mask@train-wsj-entity_tagger"} <= stages.keys()
-    for name, stage in stages.items():
-        assert listed_sections(stage) == sections_of(stage), name
-
-
-OF_LISTS = ("nbest@", "references@", "mask@speech-", "rescore")
-"""Stages of a data set that has n-best lists of another recogniser instead of recordings."""
-
-
-def paths(parts):
-    """The paths of outputs or dependencies as ``dvc.yaml`` has them."""
-    return [part.def_path for part in parts]
-
-
-def test_with_lists_every_cell_is_rescored_none_is_recognised_and_no_reference_is_pushed(tmp_path, monkeypatch):
-    known = read_profile("real_speech", ROOT).compare.model_dump()["fills"]
-    fills = [*known, {"filler": "minilm_tuned", "methods": ["top_k"]}, {"methods": ["unigram"]}]
-    stages, cells = graph_in(tmp_path, "real_speech", seeds=[1], fills=fills)
-    monkeypatch.chdir(tmp_path)
-    expected = {stage_name(cell, "rescore"): word_error_report(cell) for cell in cells}
-    assert expected.keys() == {name for name in stages if name.startswith("rescore")}
-    assert not any(name.startswith(("recognise", "encode@", "speech@", "train_recogniser")) for name in stages)
-    for name, report in expected.items():
-        assert f"results/reports/{report}" in paths(stages[name].outs)
-    assert cells[0].method == NO_LANGUAGE_MODEL
-
-    # Options, parameters and files are those of the commands.
-    of_lists = {name: stage for name, stage in stages.items() if name.startswith(OF_LISTS)}
-    # Two imports, references, three techniques masked, no model, pretrained, Oracle, and five methods each.
-    assert len(of_lists) == 2 + 1 + 3 + 3 + 3 * 5
-    for name, stage in of_lists.items():
-        assert listed_sections(stage) == sections_of(stage), name
-        tracked = paths([*stage.outs, *stage.deps])
-        for option, value in vars(parsed(stage)[1]).items():
-            for path in value if isinstance(value, list) else [value]:
-                if isinstance(path, str) and "/" in path:
-                    assert any(path == known or path.startswith(known + "/") for known in tracked), (name, option)
-
-    written = [out for stage in of_lists.values() for out in stage.outs]
-    private = paths([out for out in written if not out.can_push])
-    assert "data/private/nbest/books/test.jsonl.gz" in private
-    assert all(path.startswith("results/reports/") for path in paths(written) if path not in private)
-
-
 @pytest.mark.parametrize(
-    ("key", "value", "message"),
+    ("profile", "datasets", "numbers"),
     [
-        ("rescored_datasets", "book", "compare.rescored_datasets: 'book' is no key of 'speech.nbest' that fits"),
-        ("speech_datasets", "books", "'books' is one of compare.speech_datasets too; a data set has one recogniser"),
+        # Three techniques, three fillers and as many fine-tuned ones, two methods; two controls.
+        ("paper", ["wsj"], {"fill@": 3 * 6 * 2, "fill_control@": 3 * 2, "corpus@": 1, "pretrain": 1}),
+        # Lists of another recogniser: every cell is rescored, and none is recognised.
+        ("real_speech", ["books"], {"nbest@": 2, "recognise": 0, "encode@": 0, "speech@": 0, "train_recogniser": 0}),
     ],
+    ids=["paper", "real_speech"],
 )
-def test_data_sets_that_make_no_sense_are_named(tmp_path, key, value, message):
-    document = yaml.safe_load(profile_text("real_speech", ROOT))
-    document["compare"][key] = [value]
-    speech = {"kind": "manifest", "source": "data/raw/calls.jsonl"}
-    document["speech"]["corpora"] = {"books": {"dev": speech, "test": speech}}
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
-    with pytest.raises(ParameterError) as error:
-        read_parameters(tmp_path / "params.yaml")
-    assert message in str(error.value)
+def test_the_graph_of_a_profile_is_planned(tmp_path, monkeypatch, profile, datasets, numbers):
+    """A stage of each step calls a command with options and parameters that it has."""
+    shutil.copy(ROOT / "dvc.yaml", tmp_path)
+    document = yaml.safe_load(profile_text(profile, ROOT))
+    document["compare"] |= {"seeds": [1], "datasets": datasets}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    parameters = read_parameters(tmp_path / "params.yaml")
+    write_cells(parameters, tmp_path)
+    with Repo.init(str(tmp_path), no_scm=True) as repository:
+        stages = {stage.name: stage for stage in repository.index.stages if stage.cmd}
+    monkeypatch.chdir(tmp_path)
+    assert {start: sum(name.startswith(start) for name in stages) for start in numbers} == numbers
+    if profile == "real_speech":
+        rescored = {stage_name(cell, "rescore") for cell in expected_cells(parameters.compare)}
+        assert rescored == {name for name in stages if name.startswith("rescore")}
+    for step, stage in {name.partition("@")[0]: stage for name, stage in stages.items()}.items():
+        assert listed_sections(stage) == sections_of(stage), step
 
 
 @pytest.mark.slow
