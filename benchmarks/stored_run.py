@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import CorpusError
+from tasks.records.cell import Cell
 from tasks.records.stage_report import read_report, write_json
 from tasks.results.default_run import FULL, STORED
 from tasks.results.measure import Row
 from tasks.results.measures import measures
 from tasks.results.summary.summary_file import read_summary, summarised_cell
 from tasks.results.tables import number_text
-from tasks.results.tracking.run_record import made_up_fills
 
 _COLUMNS = (
     "unmasked_direct unmasked_quasi verbatim_lines reidentified reidentified_raw linked_mentions found_by_second_fill "
@@ -58,9 +58,14 @@ def _stamp(results: Path) -> dict[str, str]:
 
 def _example(results: Path, recommended: str) -> dict[str, str]:
     """The first made-up sentence of the page raw, masked and filled, by the recommended cell."""
-    for cell, sentences in made_up_fills(results / "reports").items():
-        if cell.path == recommended:
-            return dict(zip(("raw", "masked", "filled"), sentences[0], strict=True))
+    for path in sorted((results / "reports" / "examples").rglob("*.json")):
+        report = read_report(path)
+        measured, dataset = report["measured"], report["cell"]["dataset"]
+        for entry in measured["by_technique"]:
+            for fill in entry["filled"]:
+                cell = Cell(dataset, entry["technique"], fill["method"], fill["filler"], report["seed"])
+                if cell.path == recommended:
+                    return {"raw": measured["raw"][0], "masked": entry["masked"][0], "filled": fill["lines"][0]}
     raise CorpusError(f"no example is of the cell {recommended!r}; run the experiment again")
 
 

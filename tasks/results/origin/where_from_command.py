@@ -32,7 +32,7 @@ from tasks.records.stage_report import stored_changes
 from tasks.results.origin.lock_entries import entries_of, lock_digest, read_lock
 from tasks.results.report_index import REPORTS, ReportIndex
 from tasks.results.tracking.run_record import flat
-from tasks.results.tracking.tracking_store import KEY_TAG, RETIRED_KEY_TAG, locked_store
+from tasks.results.tracking.tracking_store import KEY_TAG, locked_store
 from tasks.spelling import nearest
 
 if TYPE_CHECKING:
@@ -90,11 +90,11 @@ def _tracked_run(name: str) -> "Run | None":
     """The run of MLflow with an id or a key; ``None`` if palimpsest has no such run."""
     condition = f"tags.`{KEY_TAG}` = '{name}'" if "#" in name else f"attributes.run_id = '{name}'"
     with locked_store(read_sections(DEFAULT_PATH, ["tracking"])["tracking"], made=False) as store:
-        return next((run for run in store.runs(condition) if {KEY_TAG, RETIRED_KEY_TAG} & run.data.tags.keys()), None)
+        return next((run for run in store.runs(condition) if KEY_TAG in run.data.tags), None)
 
 
 def _key(run: "Run") -> str:
-    return str(run.data.tags.get(KEY_TAG) or run.data.tags[RETIRED_KEY_TAG])
+    return str(run.data.tags[KEY_TAG])
 
 
 def _of_run(run: "Run") -> dict[str, Any]:
