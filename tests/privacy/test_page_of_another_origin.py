@@ -14,11 +14,7 @@ import pytest
 from prefect_server import ask, log_in, log_in_to_page, password_in, request
 from system_browser import system_chromium
 
-from dashboards.services.passwords import MLFLOW, make_passwords
-from dashboards.services.running_service import start_services, stop_services
-from dashboards.services.service import TITLES, free_port
-from dashboards.services.up_command import table
-from tasks.results.tracking.settings import TrackingSettings
+from dashboards.services.services import KINDS, MLFLOW, free_port, make_passwords, start_services, stop_services, table
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -69,11 +65,11 @@ def addresses(tmp_path_factory):
         patch.setenv("PREFECT_HOME", str(folder / "home"))
         for name in ("PREFECT_API_URL", "PREFECT_SERVER_API_AUTH_STRING", "MLFLOW_TRACKING_URI"):
             patch.delenv(name, raising=False)
-        for name in TITLES:
+        for name in KINDS:
             patch.setenv(f"PALIMPSEST_{name.upper()}_PORT", str(free_port()))
         (folder / "home").mkdir()
         patch.chdir(folder)
-        services = table(folder, TrackingSettings())
+        services = table(folder, "sqlite:///mlflow.db")
         start_services(folder, services)
         try:
             found = {service.name: service.address for service in services}
@@ -82,7 +78,7 @@ def addresses(tmp_path_factory):
             log_in(found["prefect"], password_in(folder))
             yield found
         finally:
-            stop_services(folder, TITLES)
+            stop_services(folder, KINDS)
 
 
 @pytest.fixture(scope="module")

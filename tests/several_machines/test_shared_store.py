@@ -13,7 +13,7 @@ import pytest
 from postgres_server import PostgresServer, postgres_server
 from scratch_project import until
 
-from dashboards.services.service import free_port
+from dashboards.services.services import free_port
 from flows.stages.processes import Processes
 from tasks.results.tracking.tracking_store import shown_uri
 
