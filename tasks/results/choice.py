@@ -1,7 +1,7 @@
 """Which cell of a data set to recommend, by one rule.
 
 Candidates are fills. A candidate passes if the upper ends of all its intervals are within the limits: unmasked direct
-identifiers within ``release.unmasked_direct``, attacks within ``release.at_most`` (or ``--at-most``). A candidate that
+identifiers within ``release.unmasked_direct``, attacks within ``release.at_most``. A candidate that
 was not attacked does not pass. Among the passing ones, those remain whose perplexity over in-vocabulary words is not
 significantly different from the lowest (95 %, paired bootstrap). Of these, the one with the lowest perplexity over all
 words is recommended.
@@ -32,8 +32,6 @@ class Limits:
     """Unmasked direct identifiers per 1,000 lines."""
     at_most: Mapping[str, float]
     """Figures of the audit by name."""
-    asked: bool = False
-    """Whether the user typed ``at_most``: the gate of releases then does not know it."""
 
 
 class Choice:

@@ -68,20 +68,6 @@ def check_limits(limits: Mapping[str, float], where: str) -> None:
             )
 
 
-def limits_of(given: Sequence[str]) -> dict[str, float]:
-    """Limits by figure from ``exposure=2`` and the like. ``ParameterError`` for another form."""
-    found = {}
-    for text in given:
-        name, _, value = text.partition("=")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            raise ParameterError(
-                f"--at-most {text!r} is not of the form FIGURE=NUMBER, such as exposure=2; shares are from 0 to 1"
-            ) from None
-    return found
-
-
 def meets(rows: Sequence[Row], limits: Mapping[str, float]) -> bool:
     """Whether a condition has all figures with limits, and the upper ends of their intervals are within these."""
     ends = {}

@@ -19,7 +19,6 @@ from tasks.records.cell import Cell
 from tasks.records.cells import audit_report, fill_report, training_report, unmasked_report
 from tasks.results.choice import Choice, Limits
 from tasks.results.findings.findings_comparison import Condition, Experiment
-from tasks.results.leakage import meets
 from tasks.results.measures import measure
 from tasks.results.readings import Reading, broken_rung, climbed, readings, stronger
 from tasks.results.report_index import REPORTS, ReportIndex
@@ -57,7 +56,7 @@ class Verdict:
     command: str | None
     """The command that releases the cell; ``None`` if it would be refused."""
     missing: Sequence[str]
-    """Missing requirements for a release, and typed limits that are not met."""
+    """Missing requirements for a release."""
     sections: Mapping[str, Sequence[str]]
     """Details: headings with their sentences."""
     where: Mapping[str, str]
@@ -67,17 +66,14 @@ class Verdict:
     whole: str = ""
     """The command that applies the cell to the whole text then."""
 
-    def lines(self, details: bool = False) -> list[str]:
+    def lines(self) -> list[str]:
         """The lines for a terminal. A command is one line of any length, so that it can be copied."""
         found = [f"{self.dataset}: {self.use}", *_wrapped("  ", self.reason)]
         found += [*_wrapped("Quality: ", " ".join(self.quality)), *self._table()]
         found += [line for note in self.notes for line in _wrapped("  ", note)]
         found.append(f"Can it be released now? {f'Yes: {self.command}' if self.command else 'No.'}")
         found += [line for each in self.missing for line in _wrapped("  - ", each)]
-        found += [f"{self.sample} {self.whole}"] if self.sample else []
-        for heading, sentences in self.sections.items() if details else ():
-            found += ["", heading, *(line for sentence in sentences for line in _wrapped("  - ", sentence))]
-        return [*found, *(["", *(f"{name}: {place}" for name, place in self.where.items())] if details else [])]
+        return [*found, *([f"{self.sample} {self.whole}"] if self.sample else [])]
 
     def _table(self) -> Iterator[str]:
         rows = [(f"  {each.attack}", each.result, each.chance, each.reading) for each in self.leakage]
@@ -111,14 +107,13 @@ def verdicts(
     return [answer.verdict(outcome) for answer in answers if answer.candidates]
 
 
-def current_verdicts(at_most: Mapping[str, float] | None = None) -> list[Verdict]:
-    """The verdicts of the project folder. ``at_most``: limits instead of ``release.at_most``."""
+def current_verdicts() -> list[Verdict]:
+    """The verdicts of the project folder."""
     from tasks.parameters.parameter_file import read_parameters
     from tasks.privacy.gate import release_outcome
 
     parameters = read_parameters()
-    allowed = parameters.release
-    limits = Limits(allowed.unmasked_direct, at_most or allowed.at_most, asked=bool(at_most))
+    limits = Limits(parameters.release.unmasked_direct, parameters.release.at_most)
     scores = Path(SUMMARY_FILE).parent / "scores"
     rows, index = read_summary(SUMMARY_FILE), ReportIndex(REPORTS)
     return verdicts(rows, index, scores, limits, lambda cell: release_outcome(cell, parameters))
@@ -129,7 +124,7 @@ def recommended_cell() -> str:
     cells = [verdict.cell.path for verdict in current_verdicts()]
     if len(cells) != 1:
         found = f"The verdict recommends {', '.join(cells)}. Name one of them" if cells else "No fill has been measured"
-        raise ParameterError(f"CELL is missing. {found}. See: palimpsest advise")
+        raise ParameterError(f"CELL is missing. {found}. See: palimpsest report")
     return cells[0]
 
 
@@ -158,7 +153,7 @@ class _Answer(Choice):
             leakage=list(readings(self.rows(best), self.limits.unmasked_direct)),
             notes=self._notes(best),
             command=found.command if found.passes else None,
-            missing=[*found.missing, *self._not_met(best)],
+            missing=found.missing,
             sections={heading: sentences for heading, sentences in sections.items() if sentences},
             where={name: next(iter(report["outputs"]), "") for name, report in reports.items() if report},
             sample=sample,
@@ -224,15 +219,6 @@ class _Answer(Choice):
         within = "A limit breaks at rung " + repr(broken) if broken else "No limit breaks at a rung that was run"
         more = f" ({len(RUNGS)} stronger ones: audit.ladder)" if len(run) == 1 else ""
         return [f"Strongest attacker of masked words that was run: rung {run[-1]!r}{more}. {within}."]
-
-    def _not_met(self, best: Condition) -> list[str]:
-        """Typed limits that are not met; the gate of releases does not know them."""
-        limits = self.limits.at_most if self.limits.asked else {}
-        figures = {name: number_text(measure(name).estimate(self.rows(best)), 2) for name in limits}
-        beyond = [name for name, limit in limits.items() if not meets(self.rows(best), {name: limit})]
-        return [
-            f"--at-most {name}={limits[name]:g} is not met: {measure(name).title} {figures[name]}." for name in beyond
-        ]
 
     def _why(self, best: Condition) -> list[str]:
         others = [each for each in self.passing or self.candidates if each != best]
