@@ -2,7 +2,7 @@
 
 You mark the identifiers of each line on a page. The estimates have intervals. The page is on this
 machine's loopback interface, under an address with a random token. If PALIMPSEST_REVIEW_PASSWORD is
-set, the page asks for this password too. --terminal does the same without a browser.
+set, the page asks for this password too.
 
 Each line is saved as soon as it is read. Ctrl-C ends the review, and you can continue it later. One
 review gives the recall of every technique, from whichever cell you start it.
@@ -12,7 +12,7 @@ times, and no text.
 
 Examples:
   palimpsest review chat/every_tagger                        the page
-  palimpsest review chat/every_tagger --more 20 --terminal   20 lines more, in the terminal
+  palimpsest review chat/every_tagger --more 20              20 lines more
   palimpsest review chat/every_tagger --status
   palimpsest review chat/every_tagger --export label-studio --lines 100 --output tasks.json
   palimpsest review chat/every_tagger --import label-studio annotated.json
@@ -56,14 +56,14 @@ class ReviewOptions(Options):
     """do not mark the findings of the reference reader"""
     seed: int = 1
     """seed of the order of lines, for a new review"""
-    terminal: bool = False
-    """read in the terminal, without a browser"""
     browser: bool = False
     """open the page in the browser of this machine"""
     status: bool = False
     """print the number of lines read, the estimates and the agreement"""
     differences: bool = False
-    """print where two reviewers differ: line numbers and offsets; with --terminal the words too"""
+    """print where two reviewers differ: line numbers and offsets; with --words the words too"""
+    words: bool = False
+    """with --differences: print the words, which are private"""
     export: str | None = None
     """write lines for an annotation tool (label-studio, doccano, prodigy), or the reviewed lines as gold"""
     output: Annotated[str | None, WRITE] = None
@@ -94,11 +94,7 @@ def run(options: ReviewOptions) -> None:
     elif options.status or options.differences:
         from dashboards.review.status import differences, status
 
-        print(differences(reading, words=options.terminal) if options.differences else status(reading))
-    elif options.terminal:
-        from dashboards.review.terminal import read_in_terminal
-
-        read_in_terminal(reading)
+        print(differences(reading, words=options.words) if options.differences else status(reading))
     else:
         _page(reading, options.browser)
 

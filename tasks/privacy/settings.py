@@ -20,7 +20,7 @@ class ReleaseSettings(Settings):
     most 2 lines in 100 hold on average a name, address or number of a person that was not masked."""
     at_most: dict[str, float] = Field(default={"reidentified": 0.1, "exposure": 2.5, "membership_tpr_1": 0.05})
     """Largest figures of the audit, by their names, by the upper ends of their intervals: exposure in bits, shares from
-    0 to 1. Limits on figures of models apply only to a release with its model. The recommendation is within them too."""
+    0 to 1. Limits on figures of models apply only to a release with its model. The verdict uses them too."""
     license: str = "unknown"
     """License on the cards of releases, by Hugging Face's name."""
     language: str = "en"

@@ -4,14 +4,13 @@
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from tasks.audit.rungs import RUNGS
-from tasks.errors import CorpusError, ParameterError
+from tasks.errors import ParameterError
 from tasks.language_model.settings import MANY_UNKNOWN, EvaluationSettings
 from tasks.masking.settings import MANY_MASKED
 from tasks.privacy.applied_text import whole_text
@@ -25,8 +24,6 @@ from tasks.results.report_index import REPORTS, ReportIndex
 from tasks.results.summary.summary_file import SUMMARY_FILE, read_summary
 from tasks.results.tables import number_text
 from tasks.results.titles import filler_name, in_sentence, method_name, technique_name, technique_phrase
-from tasks.review.record import path_of, prefix_length
-from tasks.review.record import read as read_review
 
 if TYPE_CHECKING:
     from tasks.privacy.gate import Outcome
@@ -199,14 +196,6 @@ class _Answer(Choice):
         counted, audit = self.report(unmasked_report(self.dataset)), self.report(audit_report(self.cell(best)))
         found = counted["measured"]["techniques"].get(best.technique) if counted is not None else None
         said = [f"Unmasked identifiers by {found['by']}: {found['basis']}."] if found else []
-        own = path_of(self.dataset)
-        if counted is not None and own.exists():
-            with suppress(CorpusError):  # the gate names the damage of a review
-                lines = prefix_length(read_review(own))
-                if lines != counted["measured"]["reviewed_lines"]:
-                    said.append(
-                        f"The review has {lines:,} lines now: 'palimpsest run' brings its figures into this table."
-                    )
         if audit is None:
             return [*said, "Not attacked: add its method to 'audited' in its entry of compare.fills."]
         return [*said, *self._ladder(best), *stronger(audit["parameters"])]
