@@ -1,6 +1,6 @@
 """Write the tables of README.md, docs/results.md and docs/privacy.md from the stored run of the default experiment.
 
-python -m benchmarks.readme_tables                     # tables from tasks/results/default_run.json
+python -m benchmarks.readme_tables                     # tables from benchmarks/default_run.json
 python -m benchmarks.readme_tables --results results   # store the run in this folder first
 """
 
@@ -12,11 +12,10 @@ from typing import Any
 
 from benchmarks.__main__ import stamp
 from benchmarks.frame import ROOT
-from benchmarks.stored_run import figure, store_run
+from benchmarks.stored_run import FULL, figure, full_audit, read_run, store_run
 from benchmarks.threat_table import threat_table
 from dashboards.compare_detectors_command import between
 from tasks.records.stage_report import write_json
-from tasks.results.default_run import FULL, full_audit, read_run
 from tasks.results.grid import markdown, plain_grid
 from tasks.results.leakage import attacked
 from tasks.results.measure import Row

@@ -1,9 +1,10 @@
-"""Store a run of the default experiment (``tasks.results.default_run``), and show its figures.
+"""Store a run of the default experiment in ``default_run.json``, and show its figures.
 
 Numbers only: the columns that the tables need, with commit, date, processor and a digest of params.yaml.
 """
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,15 @@ from typing import Any
 from tasks.errors import CorpusError
 from tasks.records.cell import Cell
 from tasks.records.stage_report import read_report, write_json
-from tasks.results.default_run import FULL, STORED
 from tasks.results.measure import Row
 from tasks.results.measures import measures
 from tasks.results.summary.summary_file import read_summary, summarised_cell
 from tasks.results.tables import number_text
 
+STORED = Path(__file__).with_name("default_run.json")
+"""Its numbers are in README.md and docs. The text of the default corpus is public, so exact numbers may be in git."""
+FULL = ("reidentified", "membership_lira_auc", "membership_lira_tpr_1")
+"""Columns of attacks that are stronger in the full audit."""
 _COLUMNS = (
     "unmasked_direct unmasked_quasi verbatim_lines reidentified reidentified_raw linked_mentions found_by_second_fill "
     "exposure exposure_unmasked membership_auc membership_tpr_1 extracted masked_fraction perplexity perplexity_known "
@@ -28,6 +32,19 @@ _FIELDS = (
     "perplexity_known"
 ).split()
 """Columns of every row."""
+
+
+def read_run(path: Path = STORED) -> dict[str, Any]:
+    """The stored run: ``commit``, ``date``, ``processor``, ``parameters``, ``recommended`` and ``rows``.
+
+    Rows of cells with a full audit have its figures in ``full``.
+    """
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def full_audit(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The figures of the full audit, for rows that have them."""
+    return [row["full"] for row in rows if "full" in row]
 
 
 def store_run(results: Path, strong: Path | None, recommended: str, path: Path = STORED) -> None:

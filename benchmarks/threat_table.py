@@ -6,9 +6,8 @@ from typing import Any
 
 import yaml
 
-from benchmarks.stored_run import figure
+from benchmarks.stored_run import figure, full_audit
 from tasks.privacy.settings import ReleaseSettings
-from tasks.results.default_run import full_audit
 from tasks.results.grid import markdown, plain_grid, words
 from tasks.results.measures import measures
 from tasks.results.summary.summary_file import summarised_cell

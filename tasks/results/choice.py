@@ -11,11 +11,11 @@ reader), and the same rule among its fills. The perplexities are of the test tex
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tasks.masking.settings import MANY_MASKED
+from tasks.privacy.settings import ReleaseSettings
 from tasks.records.cell import Cell
 from tasks.results.findings.findings_comparison import PERPLEXITIES, Condition, Experiment, Outcome
 from tasks.results.leakage import meets
@@ -24,20 +24,10 @@ from tasks.results.report_index import ReportIndex
 from tasks.results.summary.summary_file import summarised_cell
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of a cell, for the upper ends of its intervals."""
-
-    unmasked_direct: float
-    """Unmasked direct identifiers per 1,000 lines."""
-    at_most: Mapping[str, float]
-    """Figures of the audit by name."""
-
-
 class Choice:
     """Candidates of a data set, and the recommended one."""
 
-    def __init__(self, dataset: str, experiment: Experiment, index: ReportIndex, limits: Limits) -> None:
+    def __init__(self, dataset: str, experiment: Experiment, index: ReportIndex, limits: ReleaseSettings) -> None:
         self.dataset, self._experiment, self._reports, self.limits = dataset, experiment, index.reports, limits
         mine = [each for each in experiment.rows if each.dataset == dataset]
         mine = [each for each in mine if follows_protocol(experiment.rows[each])]

@@ -296,9 +296,9 @@ LEAKAGE = ("unmasked", "audit")
 """Steps that measure leakage. One table has their measures."""
 
 
-def leaks(view: str | None = None) -> list[Measure]:
-    """The results of attacks, all or in one view."""
-    return [measure for measure in measures() if measure.step == "audit" and (view is None or view in measure.views)]
+def leaks() -> list[Measure]:
+    """The results of attacks."""
+    return [measure for measure in measures() if measure.step == "audit"]
 
 
 def leakage(view: str) -> list[Measure]:

@@ -113,7 +113,7 @@ def _table(dataset: str, rows: Sequence[Row]) -> Table:
     techniques = [technique for technique in _distinct(rows, "technique") if technique is not None]
     fillers = [filler for filler in _distinct(rows, "filler") if filler is not None]
     lines: list[Line] = []
-    for filler, method in _in_order(rows, [None, *techniques]):
+    for filler, method in dict.fromkeys((row["filler"], row["method"]) for row in rows):
         mine = [row for row in rows if (row["filler"], row["method"]) == (filler, method)]
         by_technique = {
             technique: [_under(row, technique) for row in mine if row["technique"] in (technique, None)]
@@ -124,18 +124,6 @@ def _table(dataset: str, rows: Sequence[Row]) -> Table:
         lines.append(Line(method, filler, by_technique, label, group))
     alone = next((line for line in lines if line.method == NO_LANGUAGE_MODEL), None)
     return Table(dataset, techniques, [line for line in lines if line is not alone], alone)
-
-
-def _in_order(rows: Sequence[Row], techniques: Sequence[str | None]) -> list[tuple[str | None, str]]:
-    """Fillers and methods in the order of the rows; one that only a later technique has is placed as there."""
-    found: list[tuple[str | None, str]] = []
-    for technique in techniques:
-        place = len(found)
-        for name in dict.fromkeys((row["filler"], row["method"]) for row in rows if row["technique"] == technique):
-            if name not in found:
-                found.insert(place, name)
-            place = found.index(name) + 1
-    return found
 
 
 def _under(row: Row, technique: str) -> Row:

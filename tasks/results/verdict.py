@@ -9,17 +9,17 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from tasks.audit.rungs import RUNGS
 from tasks.errors import ParameterError
 from tasks.language_model.settings import MANY_UNKNOWN, EvaluationSettings
 from tasks.masking.settings import MANY_MASKED
 from tasks.privacy.applied_text import whole_text
+from tasks.privacy.settings import ReleaseSettings
 from tasks.records.cell import Cell
-from tasks.records.cells import audit_report, fill_report, training_report, unmasked_report
-from tasks.results.choice import Choice, Limits
+from tasks.records.cells import audit_report, unmasked_report
+from tasks.results.choice import Choice
 from tasks.results.findings.findings_comparison import Condition, Experiment
 from tasks.results.measures import measure
-from tasks.results.readings import Reading, broken_rung, climbed, readings, stronger
+from tasks.results.readings import Reading, readings, stronger
 from tasks.results.report_index import REPORTS, ReportIndex
 from tasks.results.summary.summary_file import SUMMARY_FILE, read_summary
 from tasks.results.tables import number_text
@@ -56,8 +56,6 @@ class Verdict:
     """Missing requirements for a release."""
     sections: Mapping[str, Sequence[str]]
     """Details: headings with their sentences."""
-    where: Mapping[str, str]
-    """Paths of text and model."""
     sample: str = ""
     """Sentence that the run saw a sample, if it did."""
     whole: str = ""
@@ -91,7 +89,7 @@ def verdicts(
     all_rows: Sequence[Mapping[str, Any]],
     index: ReportIndex,
     scores: str | Path | None,
-    limits: Limits,
+    limits: ReleaseSettings,
     outcome: Callable[[str], "Outcome"],
 ) -> list[Verdict]:
     """A verdict for each data set of a summary with fills.
@@ -110,10 +108,9 @@ def current_verdicts() -> list[Verdict]:
     from tasks.privacy.gate import release_outcome
 
     parameters = read_parameters()
-    limits = Limits(parameters.release.unmasked_direct, parameters.release.at_most)
     scores = Path(SUMMARY_FILE).parent / "scores"
     rows, index = read_summary(SUMMARY_FILE), ReportIndex(REPORTS)
-    return verdicts(rows, index, scores, limits, lambda cell: release_outcome(cell, parameters))
+    return verdicts(rows, index, scores, parameters.release, lambda cell: release_outcome(cell, parameters))
 
 
 def recommended_cell() -> str:
@@ -137,10 +134,8 @@ class _Answer(Choice):
             "Leakage": [attackers, NOT_ATTACKED],
             "Drawbacks": self._drawbacks(best),
             "Confidence": self._confidence(best),
-            "Alternatives": list(self._alternatives(best)),
         }
         sample, whole = self._whole(cell)
-        reports = {"text": self.report(fill_report(cell)), "model": self.report(training_report(cell))}
         return Verdict(
             dataset=self.dataset,
             cell=cell,
@@ -152,7 +147,6 @@ class _Answer(Choice):
             command=found.command if found.passes else None,
             missing=found.missing,
             sections={heading: sentences for heading, sentences in sections.items() if sentences},
-            where={name: next(iter(report["outputs"]), "") for name, report in reports.items() if report},
             sample=sample,
             whole=whole,
         )
@@ -198,16 +192,7 @@ class _Answer(Choice):
         said = [f"Unmasked identifiers by {found['by']}: {found['basis']}."] if found else []
         if audit is None:
             return [*said, "Not attacked: add its method to 'audited' in its entry of compare.fills."]
-        return [*said, *self._ladder(best), *stronger(audit["parameters"])]
-
-    def _ladder(self, best: Condition) -> list[str]:
-        """The strongest attacker of masked words that was run, and the weakest that breaks a limit."""
-        run, broken = climbed(self.rows(best)), broken_rung(self.rows(best), self.limits.at_most)
-        if not run:
-            return []
-        within = "A limit breaks at rung " + repr(broken) if broken else "No limit breaks at a rung that was run"
-        more = f" ({len(RUNGS)} stronger ones: audit.ladder)" if len(run) == 1 else ""
-        return [f"Strongest attacker of masked words that was run: rung {run[-1]!r}{more}. {within}."]
+        return [*said, *stronger(audit["parameters"])]
 
     def _why(self, best: Condition) -> list[str]:
         others = [each for each in self.passing or self.candidates if each != best]
@@ -247,18 +232,6 @@ class _Answer(Choice):
             f"{unknown:.0%} of the test words are out of vocabulary: perplexities say little.": unknown > MANY_UNKNOWN,
         }
         return [sentence for sentence, holds in said.items() if holds]
-
-    def _alternatives(self, best: Condition) -> Iterator[str]:
-        for technique in dict.fromkeys(str(each.technique) for each in self.candidates):
-            mine = [each for each in self.candidates if each.technique == technique]
-            if technique != best.technique:
-                other = self.chosen([each for each in mine if each in self.passing] or mine)
-                unmasked = number_text(measure("unmasked_direct").estimate(self.rows(other)))
-                within = "within" if other in self.passing else "not within"
-                yield (
-                    f"{technique_name(technique).capitalize()}, {_named(other)}: perplexity {self.number(other):.1f}; "
-                    f"unmasked direct identifiers per 1,000 lines {unmasked}; {within} all limits."
-                )
 
 
 def _fill_phrase(condition: Condition) -> str:

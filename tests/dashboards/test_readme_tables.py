@@ -7,8 +7,7 @@ from pathlib import Path
 from handmade_experiment import COMMIT
 
 from benchmarks.readme_tables import pages
-from benchmarks.stored_run import store_run
-from tasks.results.default_run import STORED, read_run
+from benchmarks.stored_run import STORED, read_run, store_run
 from tasks.results.summary.summary_file import summarised_cell
 
 ROOT = Path(__file__).parents[2]

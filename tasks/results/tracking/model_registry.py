@@ -107,8 +107,6 @@ def register_models(
                 save(model.folder, Path(folder, ARTIFACT))
                 client.log_artifacts(run_id, str(Path(folder, ARTIFACT)), ARTIFACT)
             tags = {MODEL_TAG: model.digest, "cell": model.cell.path, "release": model.release}
-            if math.isfinite(model.valid_perplexity):
-                tags["valid_perplexity"] = f"{model.valid_perplexity:.4f}"
             said = _DESCRIPTION.format(technique=model.cell.technique, release=model.release)
             source = f"{client.get_run(run_id).info.artifact_uri}/{ARTIFACT}"
             version = client.create_model_version(name, source, run_id, tags, description=said)

@@ -29,12 +29,6 @@ from tasks.results.tracking.tracking_store import CURRENT_TAG, cell_tags
 
 CURVES = ("train_loss", "valid_loss", "valid_perplexity", "learning_rate")
 """Curves in a training report and in MLflow, over optimiser steps: losses in nats a target."""
-_COSTS = {
-    "training_seconds": "wall_seconds",
-    "training_processor_seconds": "processor_seconds",
-    "training_peak_memory_bytes": "peak_memory_bytes",
-}
-"""Cost of the training: name of the metric, and field of the training's report."""
 _DIGEST_CHARACTERS = 10
 """Characters of a report's keyed hash that are the digest of a dataset in MLflow."""
 
@@ -102,10 +96,16 @@ def _run_record(row: Mapping[str, Any], reports: Path, lock: Mapping[str, Any]) 
         )
     has_model = cell.method != NO_LANGUAGE_MODEL
     stage = evaluation["dvc_stage"] or stage_name(cell, "evaluate")
+    code = evaluation["code"]
     entries = entries_of(stage, reports / evaluation_report(cell), lock)
     tags = {
         **cell_tags(cell, key),
-        **_code_tags(evaluation["code"]),
+        CURRENT_TAG: "true",
+        "commit": code["commit"],
+        "mlflow.source.git.commit": code["commit"],
+        "dirty": str(bool(code["dirty"])).lower() if code["commit"] else None,
+        # Keyed digits: the name of a file in this clone, without information on its content.
+        "changes": code.get("changes"),
         "dvc_stage": stage,
         "dvc_lock": keep_entries(entries) if entries else None,
         "protocol": row["signature"],
@@ -115,34 +115,19 @@ def _run_record(row: Mapping[str, Any], reports: Path, lock: Mapping[str, Any]) 
     steps = {"mask": mask_report(cell), "fill": fill_report(cell)}
     settings = {step: read_report(reports / name) for step, name in steps.items() if name is not None}
     settings["pretrain" if cell.seed is None else "adapt"] = training
-    metrics = dict(_metrics(row)) | {name: training.get(field) for name, field in _COSTS.items() if has_model}
     started = _milliseconds(training)
     return RunRecord(
         cell=cell,
         key=key,
         tags={name: value for name, value in tags.items() if value},
         parameters=dict(_parameters(settings)),
-        metrics={name: float(value) for name, value in metrics.items() if value is not None},
+        metrics={name: float(value) for name, value in _metrics(row) if value is not None},
         measured_at=_milliseconds(evaluation),
         inputs=_inputs(cell, training, evaluation),
         curve=curve_of(training),
         started=started,
         ended=started + round(training["wall_seconds"] * 1000),
     )
-
-
-def _code_tags(code: Mapping[str, Any]) -> dict[str, str | None]:
-    """The tags of the current state of a run with the code that made it."""
-    if not code["commit"]:
-        return {CURRENT_TAG: "true"}
-    return {
-        CURRENT_TAG: "true",
-        "commit": code["commit"],
-        "mlflow.source.git.commit": code["commit"],
-        "dirty": str(bool(code["dirty"])).lower(),
-        # Keyed digits: the name of a file in this clone, without information on its content.
-        "changes": code.get("changes"),
-    }
 
 
 def _parameters(reports: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
