@@ -53,7 +53,7 @@ NOT_RUN = {
     r"^README: palimpsest (init|run|release)": "tests/flows/test_init_command.py runs the three commands as printed",
     r"^releases: palimpsest (add|run|review|release)": "tests/privacy/test_release_recipe.py runs the recipe",
     r"^cluster: ": "needs a cluster: Ray, Slurm, Kubernetes, or servers on another host",
-    r"review [\w/]+( --terminal| --reviewer \w+)?( --second)?$": "waits for a person, whom a test replaces",
+    r"review [\w/]+( --reviewer \w+)?( --second)?$": "waits for a person, whom a test replaces",
     r"review .* --import": "needs a file that an annotation tool wrote; tests/review/test_exchange.py has some",
     r"\b(make up|up (mlflow|prefect)|make down)$": "starts or stops servers; tests/dashboards/services does so",
     r"palimpsest serve|^flows: (prefect|PALIMPSEST_FOLDER|set -a|export)": "needs a Prefect server",

@@ -98,19 +98,6 @@ def test_a_claim_that_is_compared_in_part_is_not_confirmed():
     assert claims([*one, *fills("bert", (190, 170), (430, 125))], Sharp)[1].verdict == CONTRADICTED
 
 
-def test_numbers_of_another_protocol_are_not_compared():
-    references = [{**each, "signature": "a" if each["method"] == "baseline0" else "b"} for each in REFERENCES]
-    fill = row("top_k", "allow_list", 150.0, "bert", signature="a")
-    interval = {"ratio_to_baseline1": 0.75, "ratio_to_baseline1_ci": [0.7, 0.8]}
-    tagger = row("top_k", "entity_tagger", 150.0, "bert", signature="b", **interval)
-    found = claims([*references, fill, tagger])[1]
-    assert found.verdict == NOT_CONFIRMED
-    assert [(*each.place[1::2], each.reason) for each in found.missing] == [
-        ("allow_list", "Baseline1", "their perplexities follow different protocols"),
-        ("entity_tagger", "Baseline0", "their perplexities follow different protocols"),
-    ]
-
-
 def spoken(method, technique, rate, filler=None, seed=1, **differences):
     """A row with a word error rate, and its differences from references with their intervals."""
     columns = {"wer": rate, "wer_ci": None}
