@@ -17,7 +17,7 @@ from benchmarks.frame import check_same, speed, wall
 from tasks.records.cell import Cell
 from tasks.results.measure import MLFLOW
 from tasks.results.measures import measures_of
-from tasks.results.tracking import publication
+from tasks.results.tracking.publish_command import publish
 from tasks.results.tracking.run_record import RunRecord, TrackedInput
 from tasks.results.tracking.settings import TrackingSettings
 from tasks.results.tracking.tracking_store import CELL_TAG, cell_tags, locked_store
@@ -28,10 +28,10 @@ def run(small: bool) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="palimpsest publishing ") as folder:
         # The tables of a new store, which take MLflow seconds, are no cost of publishing.
         ours, peer = ([new_store(Path(folder) / f"{side}{n}") for n in range(3)] for side in ("ours", "peer"))
-        publication.publish(records[:50], ours[0])
+        publish(records[:50], ours[0])
         publish_by_client(records[:50], peer[0])
         check_same(contents(ours.pop(0)), contents(peer.pop(0)), "tracking store")
-        both: Any = lambda: publication.publish(records, ours.pop()), lambda: publish_by_client(records, peer.pop())
+        both: Any = lambda: publish(records, ours.pop()), lambda: publish_by_client(records, peer.pop())
         name = f"publishing {len(records):,} runs against MlflowClient.log_batch"
         return [speed(name, len(records), "runs/s", *both, rounds=2, clock=wall)]
 

@@ -1,6 +1,6 @@
 """Write the tables of README.md, docs/results.md and docs/privacy.md from the stored run of the default experiment.
 
-    python -m benchmarks.readme_tables                         # tables from tasks/results/default_run.json
+    python -m benchmarks.readme_tables                         # tables from benchmarks/default_run.json
     python -m benchmarks.readme_tables --store results CELL    # first store a run of 'make demo'
 
 CELL is the path of the cell that the verdict recommends. A stored run has numbers only: the columns that the tables
@@ -9,6 +9,7 @@ need, with commit, date, processor and a digest of params.yaml.
 
 import argparse
 import hashlib
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ import yaml
 from benchmarks.stored_numbers import with_table
 from tasks.errors import CorpusError
 from tasks.privacy.settings import ReleaseSettings
+from tasks.records.cell import Cell
 from tasks.records.stage_report import read_report, write_json
-from tasks.results.default_run import FULL, STORED, full_audit, read_run
 from tasks.results.grid import markdown, plain_grid, words
 from tasks.results.leakage import attacked
 from tasks.results.measure import Row
@@ -28,9 +29,12 @@ from tasks.results.summary.estimate import direction
 from tasks.results.summary.summary_file import read_summary, summarised_cell
 from tasks.results.tables import SIGNS, Table, measure_grid, number_text, tables
 from tasks.results.titles import technique_name
-from tasks.results.tracking.run_record import made_up_fills
 
 Run = Mapping[str, Any]
+STORED = Path(__file__).with_name("default_run.json")
+"""The text of the default corpus is public, so exact numbers may be in git."""
+FULL = ("reidentified", "membership_lira_auc", "membership_lira_tpr_1")
+"""Columns of the attacks that are stronger in the full audit."""
 THREATS: Sequence[Sequence[str]] = yaml.safe_load(Path(__file__).with_name("threats.yaml").read_text("utf-8"))
 """Adversary, its means and goal, its attack, and the column of the figure; empty without a measurement."""
 _OF_TEXT = ("unmasked_direct", "reidentified", "reidentified_raw")
@@ -159,6 +163,11 @@ def threats(run: Run) -> str:
     return f"{markdown(plain_grid('', headings, lines))}\n\n{below}"
 
 
+def full_audit(rows: Sequence[Row]) -> list[Row]:
+    """The figures of the full audit, for rows that have them."""
+    return [row["full"] for row in rows if "full" in row]
+
+
 def figure(rows: Sequence[Row], name: str, absent: str = "not measured") -> str:
     """A figure of a cell with its interval, and the chance level in brackets."""
     by_name = {each.name: each for each in measures()}
@@ -185,20 +194,30 @@ def store_run(folder: Path, recommended: str, full: Path | None, path: Path = ST
     ``full``: the ``summary.json`` of a run with ``audit: {effort: full}``, whose figures the rows have in ``full``.
     """
     audited = {summarised_cell(row).path: row for row in read_summary(full)} if full else {}
-    fills = {cell.path: sentences for cell, sentences in made_up_fills(folder / "reports").items()}
-    if recommended not in fills:
-        raise CorpusError(f"no example is of the cell {recommended!r}; run the experiment again")
     run = {
         **_origin(folder),
         "full_audit": _origin(full.parent) if full else None,
         "parameters": hashlib.sha256((folder.parent / "params.yaml").read_bytes()).hexdigest(),
         "recommended": recommended,
-        "example": dict(zip(("raw", "masked", "filled"), fills[recommended][0], strict=True)),
+        "example": _example(folder, recommended),
         "rows": [
             _stored(row, audited.get(summarised_cell(row).path, {})) for row in read_summary(folder / "summary.json")
         ],
     }
     write_json(path, run)
+
+
+def _example(folder: Path, recommended: str) -> dict[str, str]:
+    """The first made-up sentence of the page raw, masked and filled, by the recommended cell."""
+    for path in sorted((folder / "reports" / "examples").rglob("*.json")):
+        report = read_report(path)
+        measured, dataset = report["measured"], report["cell"]["dataset"]
+        for entry in measured["by_technique"]:
+            for fill in entry["filled"]:
+                cell = Cell(dataset, entry["technique"], fill["method"], fill["filler"], report["seed"])
+                if cell.path == recommended:
+                    return {"raw": measured["raw"][0], "masked": entry["masked"][0], "filled": fill["lines"][0]}
+    raise CorpusError(f"no example is of the cell {recommended!r}; run the experiment again")
 
 
 def _origin(folder: Path) -> dict[str, str]:
@@ -232,7 +251,7 @@ def main() -> None:
     if arguments.store:
         folder, recommended = arguments.store
         store_run(Path(folder), recommended, arguments.full)
-    for path, text in pages(read_run()).items():
+    for path, text in pages(json.loads(STORED.read_text(encoding="utf-8"))).items():
         path.write_text(text, encoding="utf-8")
 
 

@@ -1,12 +1,8 @@
 """Write tables and a plot that compare detectors, to show which one should mask your text.
 
 The command reads the reports that 'palimpsest evaluate-masking' wrote below results/reports, for
-several techniques and gold sets. It writes to docs/detectors.md:
-
-- A table for each gold set: F2 with its interval, recall, precision, over-masking, speed, memory,
-  size of the model.
-- A table of the share of words that each technique masks in each corpus, below the paper's shares.
-  It needs reports of 'palimpsest mask'.
+several techniques and gold sets. It writes a table for each gold set to docs/detectors.md: F2 with
+its interval, recall, precision, over-masking, speed, memory, size of the model.
 
 A plot of F2 against speed goes to docs/detectors.svg. Tables and plot have numbers only, and never
 text. If docs/detectors.md exists, only the text between these two lines is replaced:
@@ -38,16 +34,17 @@ PAGE = "docs/detectors.md"
 
 def run(_: Options) -> None:
     """Read the reports, write tables and plot."""
-    from dashboards.detectors import detector_plot, detector_results, detector_table, masked_share_table
+    from dashboards.detectors import detector_plot, detector_results, detector_table
     from tasks.results.report_index import ReportIndex
 
-    reports = list(ReportIndex(REPORTS).reports.values())
-    results = detector_results(reports)
+    results = detector_results(ReportIndex(REPORTS).reports)
+    if not results:
+        raise CorpusError(
+            "the reports hold no evaluation of masking; write some with 'palimpsest evaluate-masking --report FILE'"
+        )
     page, plot = Path(PAGE), Path(PAGE).with_suffix(".svg")
     text = f"## Detectors\n\n![Token F2 against words per second, one panel per gold set]({plot.name})\n\n"
     text += detector_table(results)
-    if shares := masked_share_table(reports):
-        text += f"\n\n## Share of words masked\n\nThe first rows are the paper's Table 2.\n\n{shares}"
     present = page.read_text(encoding="utf-8") if page.exists() else f"{BEGIN}\n{END}\n"
     document = between(present, BEGIN, END, text)
     if document is None:

@@ -1,22 +1,17 @@
-"""The page's tables of several measures: leakage, fills, speech, and made-up examples."""
+"""The page's tables of several measures: fills, speech, and made-up examples."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
-from statistics import fmean
 from typing import Any
 
 from markupsafe import Markup, escape
 
 from tasks.corpora.masked_text import MARKER_PATTERN
-from tasks.records.cells import word_error_report
 from tasks.results.grid import ABSENT, Grid, GridRow, Heading, plain_grid, words
-from tasks.results.leakage import attacked, leak_entry
-from tasks.results.measure import PAGE, Row
-from tasks.results.measures import leakage, measure, measures
+from tasks.results.measures import measure, measures
 from tasks.results.report_index import ReportIndex
-from tasks.results.summary.summary_file import summarised_cell
-from tasks.results.tables import Table, number_entry
+from tasks.results.tables import Table, TechniqueLine, number_entry
 from tasks.results.titles import cell_label, technique_name
 from tasks.results.verdict import Verdict
 
@@ -30,21 +25,6 @@ def readings_grid(verdict: Verdict) -> Grid:
         kind="plain readings",
         caption_unseen=True,
     )
-
-
-def leakage_grid(table: Table) -> Grid:
-    """Attacks as rows, attacked conditions as columns, each number with its chance level.
-
-    Without an attack: the identifiers that each technique leaves unmasked.
-    """
-    columns = {Heading(one.line.label, technique_name(one.technique or "")): one.rows for one in attacked(table)}
-    if not columns:
-        for one in table.conditions():
-            if one.technique:
-                columns.setdefault(Heading(technique_name(one.technique)), one.rows)
-    found = {each.title: [leak_entry(each, rows) for rows in columns.values()] for each in leakage(PAGE)}
-    rows = [GridRow(title, entries) for title, entries in found.items() if any(e.text != ABSENT for e in entries)]
-    return Grid(f"Leakage of {table.dataset}", [Heading("Attack"), *columns], rows, caption_unseen=True)
 
 
 def fluency_grid(table: Table) -> Grid:
@@ -70,18 +50,11 @@ def fill_grid(table: Table) -> Grid:
         "restoration_by_frequency": "Exact matches by frequency, %",
     }
     fills = [one for one in table.conditions() if one.line.group in ("fill", "control")]
-    rows = [[one.label, *_numbers(columns, one.rows)] for one in fills if measure("markers").estimate(one.rows)]
-    return plain_grid("Fills in numbers", ["Fill", *columns.values()], rows)
+    return _numbers_grid("Fills in numbers", "Fill", columns, fills)
 
 
-def _numbers(names: Iterable[str], rows: Sequence[Row]) -> list[str]:
-    """The numbers of measures, without intervals."""
-    found = ((measure(name).estimate(rows), measure(name).digits) for name in names)
-    return [ABSENT if number is None else f"{number.value:,.{digits}f}" for number, digits in found]
-
-
-def systems_grid(table: Table, index: ReportIndex) -> Grid:
-    """Every system of speech once, with errors by kind, weights and speed."""
+def systems_grid(table: Table) -> Grid:
+    """Every system of speech once, with errors by kind and weights."""
     columns = {
         "insertions": "Insertions",
         "deletions": "Deletions",
@@ -90,17 +63,19 @@ def systems_grid(table: Table, index: ReportIndex) -> Grid:
         "lm_weight": "Weight",
         "insertion_bonus": "Insertion bonus",
     }
+    systems = table.conditions(alone=True, by_line=True)
+    return _numbers_grid(f"Errors by kind, and weights, {table.kind_of_speech}", "Language model", columns, systems)
+
+
+def _numbers_grid(caption: str, first: str, columns: Mapping[str, str], conditions: Iterable[TechniqueLine]) -> Grid:
+    """The numbers of measures without intervals, a row for each condition that has the first of them."""
     rows = []
-    for one in table.conditions(alone=True, by_line=True):
-        if one.rows[0].get("wer") is not None:
-            names = [word_error_report(summarised_cell(row)).with_suffix("").as_posix() for row in one.rows]
-            speeds = [
-                index.reports[name]["measured"].get("real_time_factor") for name in names if name in index.reports
-            ]
-            known = [speed for speed in speeds if speed is not None]
-            rows.append([one.label, *_numbers(columns, one.rows), f"{fmean(known):.3f}" if known else ABSENT])
-    caption = f"Errors by kind, weights, and seconds of search per second of {table.kind_of_speech}"
-    return plain_grid(caption, ["Language model", *columns.values(), "Real-time factor"], rows)
+    for one in conditions:
+        found = [(measure(name).estimate(one.rows), measure(name).digits) for name in columns]
+        if found[0][0] is not None:
+            shown = (ABSENT if number is None else f"{number.value:,.{digits}f}" for number, digits in found)
+            rows.append([one.label, *shown])
+    return plain_grid(caption, [first, *columns.values()], rows)
 
 
 def examples_of(dataset: str, index: ReportIndex) -> dict[str, list[Grid]]:

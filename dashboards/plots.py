@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from io import StringIO
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from tasks.results.summary.estimate import Estimate
@@ -31,9 +32,8 @@ _SETTINGS: dict[Any, Any] = {
     **{f"axes.{name}": _INK for name in ("edgecolor", "labelcolor")},
     **{f"axes.spines.{side}": False for side in ("top", "right")},
 }
-_COLUMNS, _INCHES = 2, (6.4, 3.8)
-_ON_A_BAR, _ON_A_NAME, _OUTSIDE = 3, 50, 100
-"""Costs of a position for a name, in steps away from its mark."""
+_INCHES = (8.0, 3.8)
+_MARKS = "os^vD<>PX*hp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +61,17 @@ class Axis:
 def figure(panels: Mapping[str, Sequence[Point]], title: str, x: Axis, y: Axis) -> str:
     """An SVG element with a panel for each heading; all panels have the same axes."""
     import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    columns = min(_COLUMNS, len(panels))
-    lines = -(-len(panels) // columns)
     with mpl.rc_context({**_SETTINGS, "svg.hashsalt": title}):
-        drawing = Figure(figsize=(_INCHES[0] * columns, _INCHES[1] * lines), layout="constrained", dpi=72)
-        canvas = FigureCanvasAgg(drawing)
-        grid = drawing.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
-        for place, (heading, axes) in enumerate(zip(panels, grid.flat, strict=False)):
+        size = _INCHES[0], _INCHES[1] * len(panels)
+        drawing = Figure(figsize=size, layout="constrained", dpi=72)
+        grid = drawing.subplots(len(panels), squeeze=False, sharex=True, sharey=True)
+        for axes, (heading, points) in zip(grid.flat, panels.items(), strict=True):
             axes.set_title(heading, loc="left", fontweight="bold")
-            axes.set_xlabel(x.title)
-            axes.set_ylabel(y.title if place % columns == 0 else "")
+            axes.set(xlabel=x.title, ylabel=y.title)
             axes.tick_params(labelbottom=True)
-            _draw(axes, panels[heading], x)
-        for axes in grid.flat[len(panels) :]:
-            axes.set_axis_off()
-        drawing.draw_without_rendering()
-        # Positions of names are in pixels, so nothing may move from here on.
-        drawing.set_layout_engine("none")
-        for axes, points in zip(grid.flat, panels.values(), strict=False):
-            _write_names(axes, points, canvas.get_renderer())
+            _draw(axes, points, x)
         return _svg(drawing, f"{title}. {_said(panels, x, y)}")
 
 
@@ -93,53 +82,22 @@ def standalone(svg: str) -> str:
 
 
 def _draw(axes: "Axes", points: Sequence[Point], x: Axis) -> None:
+    """Draw marks with bars, and a legend next to them, the highest first."""
     from matplotlib.ticker import FuncFormatter
 
     axes.margins(0.12, 0.1)
-    for point in points:
-        colour, mark, size = (_ACCENT, "D", 7) if point.marked else (_INK, "o", 5)
+    for mark, point in zip(cycle(_MARKS), sorted(points, key=lambda point: -point.y.value), strict=False):
+        colour = _ACCENT if point.marked else _INK
         axes.hlines(point.y.value, *_ends(point.x), color=colour, alpha=0.4)
         axes.vlines(point.x.value, *_ends(point.y), color=colour, alpha=0.4)
-        axes.plot(point.x.value, point.y.value, mark, markersize=size, color=colour)
+        axes.plot(point.x.value, point.y.value, mark, color=colour, linestyle="", label=point.label)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, labelcolor="linecolor")
     if x.logarithmic:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     if x.chance is not None:
         axes.axvline(x.chance, color=_INK, linestyle=":", linewidth=1)
         axes.annotate("chance", (x.chance, 1), (4, -8), xycoords=("data", "axes fraction"), textcoords="offset points")
-
-
-def _write_names(axes: "Axes", points: Sequence[Point], renderer: Any) -> None:  # noqa: ANN401 - matplotlib's, untyped
-    """Write each name next to its mark, where it covers no mark and no other name, and few bars."""
-    from matplotlib.transforms import Bbox
-
-    def pixels(x: float, y: float) -> tuple[float, float]:
-        found = axes.transData.transform((x, y))
-        return float(found[0]), float(found[1])
-
-    taken: list[tuple[Bbox, float]] = []
-    for point in points:
-        (left, right), (low, high) = (_ends(number) for number in (point.x, point.y))
-        x, y = pixels(point.x.value, point.y.value)
-        taken.append((Bbox.from_extents(x - 6, y - 6, x + 6, y + 6), _ON_A_NAME))
-        taken.append((Bbox.from_extents(*pixels(left, point.y.value), *pixels(right, point.y.value)), _ON_A_BAR))
-        taken.append((Bbox.from_extents(*pixels(point.x.value, low), *pixels(point.x.value, high)), _ON_A_BAR))
-    for point in sorted(points, key=lambda point: -point.y.value):
-        weight = "bold" if point.marked else "normal"
-        text = axes.text(0, 0, point.label, transform=None, color=_ACCENT if point.marked else _INK, fontweight=weight)
-        size, (x, y) = text.get_window_extent(renderer), pixels(point.x.value, point.y.value)
-        found: list[tuple[float, int, Bbox]] = []
-        for step in range(24):
-            for bottom in (y + 5 + 5 * step, y - 5 - size.height - 5 * step):
-                for left in (x + 7, x - 7 - size.width):
-                    box = Bbox.from_bounds(left, bottom, size.width, size.height)
-                    outside = box.x0 < axes.bbox.x0 or box.x1 > axes.bbox.x1
-                    outside = outside or box.y0 < axes.bbox.y0 or box.y1 > axes.bbox.y1
-                    cost = step + _OUTSIDE * outside + sum(cost for other, cost in taken if box.overlaps(other))
-                    found.append((cost, len(found), box))
-        box = min(found)[2]
-        text.set_position((box.x0, box.y0 - size.y0))
-        taken.append((box, _ON_A_NAME))
 
 
 def _ends(number: Estimate) -> tuple[float, float]:

@@ -11,8 +11,8 @@ from typing import Any
 from markupsafe import Markup
 
 from dashboards import provenance
-from dashboards.detectors import STAGE, detector_grids, detector_legend, detector_results
-from dashboards.page_tables import examples_of, fill_grid, fluency_grid, leakage_grid, readings_grid, systems_grid
+from dashboards.detectors import detector_grids, detector_legend, detector_results
+from dashboards.page_tables import examples_of, fill_grid, fluency_grid, readings_grid, systems_grid
 from dashboards.plots import Axis, Point, figure
 from tasks.language_model.settings import EvaluationSettings
 from tasks.page_templates import page_environment
@@ -20,7 +20,7 @@ from tasks.results.findings.findings_claims import findings
 from tasks.results.findings.findings_comparison import Experiment
 from tasks.results.forgetting import by_dataset, forgetting_grid, forgetting_legend
 from tasks.results.grid import Grid, Heading, plain_grid
-from tasks.results.leakage import attacked
+from tasks.results.leakage import attacked, leakage_grid
 from tasks.results.measure import PAGE, Measure, Row
 from tasks.results.measures import LEAKAGE, measure, measures_of
 from tasks.results.readings import MEMBERSHIP
@@ -50,8 +50,7 @@ def report_page(
     # The recogniser alone has word error rates and nothing else.
     rows = [row for row in all_rows if row["perplexity"] is not None]
     sets = [_data_set(table, index, rows, scores) for table in tables(all_rows)]
-    evaluated = [each for each in index.reports.values() if each["stage"] == STAGE]
-    results = detector_results(evaluated) if evaluated else []
+    results = detector_results(index.reports)
     return environment.get_template("report_page.html").render(
         style=Markup((_FOLDER / "report_page.css").read_text(encoding="utf-8")),
         sets=sets,
@@ -63,10 +62,9 @@ def report_page(
         ],
         detectors=detector_grids(results),
         detectors_legend=detector_legend(results) if results else "",
-        settings=[provenance.settings_of_stages(rows, index, stage) for stage in ("mask", "fill")],
-        text_and_models=[provenance.corpora(index), provenance.models(index)],
-        origins=provenance.origins(all_rows, index),
-        costs=[provenance.costs(index), provenance.runs(rows, index)],
+        settings=provenance.settings_of_stages(rows, index),
+        corpora=provenance.corpora(index),
+        origins=[provenance.origins(all_rows, index), provenance.runs(rows, index)],
         warnings=provenance.warnings(index),
         models=len(rows),
         masked=sum(row["technique"] is not None for row in rows),
@@ -104,7 +102,7 @@ def _data_set(table: Table, index: ReportIndex, all_rows: Sequence[Row], scores:
             table, (name for name in dict.fromkeys([*placed, *_RATIOS]) if name not in ("wer", *_RATES))
         ),
         "fills": fill_grid(table),
-        "spoken": [*_not_empty(table, _RATES), systems_grid(table, index)] if heard else [],
+        "spoken": [*_not_empty(table, _RATES), systems_grid(table)] if heard else [],
         "forgotten": forgetting_grid(tried) if tried else None,
         "forgotten_legend": forgetting_legend(tried[0]) if tried else "",
         "claims": plain_grid(

@@ -2,7 +2,7 @@
 
 You mark the identifiers of each line on a page. The estimates have intervals. The page is on this
 machine's loopback interface, under an address with a random token. If PALIMPSEST_REVIEW_PASSWORD is
-set, the page asks for this password too. --terminal does the same without a browser.
+set, the page asks for this password too.
 
 Each line is saved as soon as it is read. Ctrl-C ends the review, and you can continue it later. One
 review gives the recall of every technique, from whichever cell you start it.
@@ -12,7 +12,7 @@ times, and no text.
 
 Examples:
   palimpsest review chat/every_tagger                        the page
-  palimpsest review chat/every_tagger --more 20 --terminal   20 lines more, in the terminal
+  palimpsest review chat/every_tagger --more 20              20 lines more
   palimpsest review chat/every_tagger --status
   palimpsest review chat/every_tagger --export label-studio --lines 100 --output tasks.json
   palimpsest review chat/every_tagger --import label-studio annotated.json
@@ -21,6 +21,7 @@ Examples:
 
 import os
 from collections.abc import Sequence
+from getpass import getuser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,14 +57,10 @@ class ReviewOptions(Options):
     """do not mark the findings of the reference reader"""
     seed: int = 1
     """seed of the order of lines, for a new review"""
-    terminal: bool = False
-    """read in the terminal, without a browser"""
-    browser: bool = False
-    """open the page in the browser of this machine"""
     status: bool = False
     """print the number of lines read, the estimates and the agreement"""
     differences: bool = False
-    """print where two reviewers differ: line numbers and offsets; with --terminal the words too"""
+    """print where two reviewers differ: line numbers and offsets"""
     export: str | None = None
     """write lines for an annotation tool (label-studio, doccano, prodigy), or the reviewed lines as gold"""
     output: Annotated[str | None, WRITE] = None
@@ -94,13 +91,9 @@ def run(options: ReviewOptions) -> None:
     elif options.status or options.differences:
         from dashboards.review.status import differences, status
 
-        print(differences(reading, words=options.terminal) if options.differences else status(reading))
-    elif options.terminal:
-        from dashboards.review.terminal import read_in_terminal
-
-        read_in_terminal(reading)
+        print(differences(reading) if options.differences else status(reading))
     else:
-        _page(reading, options.browser)
+        _page(reading)
 
 
 def _reading(options: ReviewOptions) -> "Reading":
@@ -109,7 +102,7 @@ def _reading(options: ReviewOptions) -> "Reading":
 
     corpus, _, rest = options.cell.partition("/")
     technique = rest.partition("/")[0]
-    reviewer = options.reviewer if options.reviewer is not None else _user()
+    reviewer = options.reviewer if options.reviewer is not None else getuser()
     limit = read_parameters(DEFAULT_PATH).release.unmasked_direct
     reading = Reading(
         corpus, technique, reviewer, limit, None, not options.no_suggestions, options.second, options.seed
@@ -121,12 +114,6 @@ def _reading(options: ReviewOptions) -> "Reading":
     return reading
 
 
-def _user() -> str:
-    import getpass
-
-    return getpass.getuser()
-
-
 def _labels(given: Sequence[str]) -> dict[str, str | None]:
     pairs = [each.partition("=") for each in given]
     if wrong := next((label + equals + to for label, equals, to in pairs if not (label and equals)), None):
@@ -134,9 +121,8 @@ def _labels(given: Sequence[str]) -> dict[str, str | None]:
     return {label: to or None for label, _, to in pairs}
 
 
-def _page(reading: "Reading", browser: bool) -> None:
+def _page(reading: "Reading") -> None:
     import secrets
-    import webbrowser
 
     from dashboards.review.server import HOST, listen, make_app, serve
 
@@ -154,8 +140,6 @@ def _page(reading: "Reading", browser: bool) -> None:
     print(f"You are recorded as {reading.reviewer!r} (--reviewer NAME changes that).")
     print(f"Open {address}")
     print("It shows private text; give the address to nobody. Ctrl-C ends it.", flush=True)
-    if browser:
-        webbrowser.open(address)
     try:
         serve(app, listener)
     finally:

@@ -74,7 +74,6 @@ COMMANDS: dict[str, str] = {
     "rescore": "tasks.speech.rescoring.rescore_command",
     "summarise": "tasks.results.summary.summarise_command",
     "findings": "tasks.results.findings.findings_command",
-    "advise": "tasks.results.advise_command",
     "publish": "tasks.results.tracking.publish_command",
     "where-from": "tasks.results.origin.where_from_command",
     "restore": "tasks.results.origin.restore_command",
@@ -91,7 +90,7 @@ START, EXPERIMENT = "Start here", "Experiment"
 """Groups whose commands ``palimpsest --help`` explains; it only names the other commands."""
 GROUPS: dict[str, str] = {
     START: "new try init doctor profile",
-    EXPERIMENT: "plan run advise review apply release ledger forget where-from restore up down",
+    EXPERIMENT: "plan run review apply release ledger forget where-from restore up down",
     "Single steps": (
         "mask preview train-tagger evaluate-masking unmasked train-filler tune-filler fill examples fluency "
         "pretrain adapt perplexity audit audit-tagger persons compare-anonymisers train-toxicity toxicity "

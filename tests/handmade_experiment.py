@@ -224,46 +224,6 @@ class _Writer:
         write_word_errors(self.folder / "results" / "scores" / f"{cell.path}.errors.tsv", errors)
 
 
-def write_forgetting(folder: Path) -> None:
-    """A report of two ways to forget beside the models at the ends: what is left of 32 bits, and times perplexity."""
-    path = next((folder / "results" / "reports").glob("adapt/**/*.json"))
-    report = json.loads(path.read_text(encoding="utf-8")) | {"stage": "compare-unlearning"}
-    report["cell"] = Cell("chat", seed=2).as_dict()
-    unidetox = {"kind": "inverse_distillation", "unwanted": "start", "alpha": 0.1}
-    methods = {"unidetox": unidetox, "steering": {"kind": "steering", "rank": 64}}
-    given = {"repetitions": [1, 16], "relearning_steps": 10, "relearned_share": 0.1, "budget": 0.05}
-    report["parameters"] = {**given, "methods": methods}
-    rows = {}
-    ends = [("retrained", 1.0, 0.98), ("start", 32.0, 1.0)]
-    for name, bits, ratio in (*ends, ("unidetox", 31.0, 2.0), ("steering", 20.0, 1.01)):
-        row = {"perplexity": 90 * ratio, "ratio_to_start": ratio, "ratio_to_start_ci": [ratio, ratio]}
-        for kind in ("template_1", "template_16", "ordinary_1", "ordinary_16"):
-            row |= {f"exposure_{kind}": bits, f"exposure_{kind}_ci": [bits - 1, bits + 1]}
-        row |= {"membership": 0.6, "privacy_leakage": -0.1, "sweep": [{"strength": 5}]}
-        rows[name] = row | {"within_budget": ratio < 1.05}
-    report["measured"] = {"by_method": rows}
-    (folder / "results" / "reports" / "unlearning").mkdir()
-    (folder / "results" / "reports" / "unlearning" / "chat-2.json").write_text(json.dumps(report), encoding="utf-8")
-
-
-def write_examples(folder: Path) -> None:
-    """A report of made-up sentences, as Top-K with MiniLM and unigram sampling fill them."""
-    reports = folder / "results" / "reports"
-    document = json.loads((reports / "fill" / "chat" / "allow_list" / "minilm-top_k-1.json").read_text("utf-8"))
-    filled = [
-        {"method": "top_k", "filler": "minilm", "lines": ["Ben met Eva."]},
-        {"method": "unigram", "filler": None, "lines": ["The met of."]},
-    ]
-    examples = {"technique": "allow_list", "masked": ["[MASK] met [MASK]."], "filled": filled}
-    document |= {
-        "stage": "examples",
-        "cell": {"dataset": "chat", "filler": "minilm", "seed": 1},
-        "measured": {"raw": ["Ann met Bob."], "by_technique": [examples]},
-    }
-    (reports / "examples" / "chat").mkdir(parents=True)
-    (reports / "examples" / "chat" / "minilm.json").write_text(json.dumps(document), encoding="utf-8")
-
-
 def write_word_errors(path: Path, errors: int) -> None:
     """Substitutions spread over the utterances, one more in the first ones where they do not divide."""
     path.parent.mkdir(parents=True, exist_ok=True)

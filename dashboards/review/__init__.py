@@ -1,1 +1,1 @@
-"""The review of a corpus by a person, on a page in the browser or in a terminal."""
+"""The review of a corpus by a person, on a page in the browser."""

@@ -50,16 +50,15 @@ def bound_lines(reading: Reading) -> list[str]:
     return found
 
 
-def differences(reading: Reading, *, words: bool) -> str:
-    """Every word on which two reviewers differ; with ``words`` the word itself, which is private."""
+def differences(reading: Reading) -> str:
+    """Line and place of every word on which two reviewers differ."""
     found = []
     for agreement in agreements(reading.review, reading.lines):
         found.append(_agreement(agreement))
         for each in agreement.differences:
-            word = f" {reading.lines[each.line][each.start : each.end]!r}" if words else ""
             one, other = (_named(mark) for mark in (each.first, each.second))
             first, second = agreement.reviewers
-            found.append(f"  line {each.line + 1}, {each.start} to {each.end}{word}: {first} {one}, {second} {other}")
+            found.append(f"  line {each.line + 1}, {each.start} to {each.end}: {first} {one}, {second} {other}")
     return (
         "\n".join(found) or "No line was read by two reviewers. 'palimpsest review CELL --second' has such lines read."
     )

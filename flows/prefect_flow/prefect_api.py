@@ -99,8 +99,7 @@ def configure(folder: str | Path, *, verbose: bool = False) -> None:
         # A server that starts before Prefect was ever imported here does not make it.
         Path(os.environ["PREFECT_HOME"]).mkdir(parents=True, exist_ok=True, mode=0o700)
     # Imported here, as only a run that somebody watches needs the services.
-    from dashboards.services.passwords import hand_over_passwords
-    from dashboards.services.running_service import running_services
+    from dashboards.services.services import hand_over_passwords, running_services
 
     if not likely_configured():
         server = running_services(Path(folder)).get("prefect")
@@ -147,8 +146,7 @@ class TemporaryServer:
 
     def __init__(self, processes: Processes, folder: str | Path) -> None:
         """Start the server; ``wait`` returns when it answers."""
-        from dashboards.services.passwords import new_password
-        from dashboards.services.service import closed_prefect, free_port
+        from dashboards.services.services import closed_prefect, free_port, new_password
 
         self._log = Path(folder) / STATE_FOLDER / "logs" / "prefect-server.log"
         self._log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -169,7 +167,7 @@ class TemporaryServer:
 
     def wait(self) -> str:
         """Block until it answers and return its address; ``ResourceError`` if it does not start."""
-        from dashboards.services.service import KINDS, answers
+        from dashboards.services.services import KINDS, answers
 
         deadline = time.monotonic() + START_SECONDS
         while not answers(self._port, KINDS["prefect"].health):

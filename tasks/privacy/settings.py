@@ -19,9 +19,8 @@ class ReleaseSettings(Settings):
     """Largest number of unmasked direct identifiers per 1,000 lines, by the upper end of the 95 % interval. At 20, at
     most 2 lines in 100 hold on average a name, address or number of a person that was not masked."""
     at_most: dict[str, float] = Field(default={"reidentified": 0.1, "exposure": 2.5, "membership_tpr_1": 0.05})
-    """Largest figures of the audit, by their names ('palimpsest advise --help' lists them), by the upper ends of their
-    intervals: exposure in bits, shares from 0 to 1. Limits on figures of models apply only to a release with its model.
-    'palimpsest advise' uses them too."""
+    """Largest figures of the audit, by their names, by the upper ends of their intervals: exposure in bits, shares from
+    0 to 1. Limits on figures of models apply only to a release with its model. The verdict uses them too."""
     license: str = "unknown"
     """License on the cards of releases, by Hugging Face's name."""
     language: str = "en"

@@ -35,8 +35,3 @@ def run_key(cell: Cell, lineage: Mapping[str, Any]) -> str:
     document = {"cell": cell.as_dict(), "lineage": dict(lineage)}
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return f"{cell.path}#{hashlib.sha256(canonical.encode('ascii')).hexdigest()[:KEY_DIGITS]}"
-
-
-def cell_path_of(key: str) -> str:
-    """The cell's path at the beginning of a key."""
-    return key.partition("#")[0]

@@ -1,7 +1,7 @@
 """Which cell of a data set to recommend, by one rule.
 
 Candidates are fills. A candidate passes if the upper ends of all its intervals are within the limits: unmasked direct
-identifiers within ``release.unmasked_direct``, attacks within ``release.at_most`` (or ``--at-most``). A candidate that
+identifiers within ``release.unmasked_direct``, attacks within ``release.at_most``. A candidate that
 was not attacked does not pass. Among the passing ones, those remain whose perplexity over in-vocabulary words is not
 significantly different from the lowest (95 %, paired bootstrap). Of these, the one with the lowest perplexity over all
 words is recommended.
@@ -11,11 +11,11 @@ reader), and the same rule among its fills. The perplexities are of the test tex
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tasks.masking.settings import MANY_MASKED
+from tasks.privacy.settings import ReleaseSettings
 from tasks.records.cell import Cell
 from tasks.results.findings.findings_comparison import PERPLEXITIES, Condition, Experiment, Outcome
 from tasks.results.leakage import meets
@@ -24,22 +24,10 @@ from tasks.results.report_index import ReportIndex
 from tasks.results.summary.summary_file import summarised_cell
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of a cell, for the upper ends of its intervals."""
-
-    unmasked_direct: float
-    """Unmasked direct identifiers per 1,000 lines."""
-    at_most: Mapping[str, float]
-    """Figures of the audit by name."""
-    asked: bool = False
-    """Whether the user typed ``at_most``: the gate of releases then does not know it."""
-
-
 class Choice:
     """Candidates of a data set, and the recommended one."""
 
-    def __init__(self, dataset: str, experiment: Experiment, index: ReportIndex, limits: Limits) -> None:
+    def __init__(self, dataset: str, experiment: Experiment, index: ReportIndex, limits: ReleaseSettings) -> None:
         self.dataset, self._experiment, self._reports, self.limits = dataset, experiment, index.reports, limits
         mine = [each for each in experiment.rows if each.dataset == dataset]
         mine = [each for each in mine if follows_protocol(experiment.rows[each])]

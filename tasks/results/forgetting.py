@@ -1,11 +1,9 @@
 """Results of unlearning, from the reports of ``palimpsest compare-unlearning``."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from tasks.records.stage_report import read_report
 from tasks.results.grid import ABSENT, Entry, Grid, GridRow, Heading
 from tasks.unlearning.compare_unlearning import STAGE
 from tasks.unlearning.settings import MOST_BITS
@@ -22,11 +20,6 @@ _LEGEND = (
 )
 _ENDS = {"retrained": "Retrained without it", "start": "Before"}
 _KINDS = {"template": "template", "ordinary": "ordinary beginning"}
-
-
-def read_forgetting(folder: str | Path) -> list[Report]:
-    """All reports on forgetting in a folder of reports."""
-    return [read_report(path) for path in sorted(Path(folder).glob("unlearning/*.json"))]
 
 
 def by_dataset(reports: Iterable[Report]) -> dict[str, list[Report]]:

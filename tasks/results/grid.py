@@ -1,14 +1,10 @@
-"""A table of texts, for the terminal and in Markdown. Every table that is shown is a ``Grid``.
+"""A table of texts, and its Markdown. Every table that is shown is a ``Grid``.
 
 ``dashboards/report_page.html`` has its form on the page.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 ABSENT = "–"
 
@@ -106,25 +102,3 @@ def markdown(grid: Grid) -> str:
         for row in [list(map(str, grid.headings)), *rows]
     ]
     return "\n".join([lines[0], f"|{'|'.join(sides)}|", *lines[1:]])
-
-
-def terminal_table(grid: Grid) -> "Table":
-    """The table for printing by ``rich``."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=grid.caption, title_justify="left", title_style="bold")
-    for place, heading in enumerate(grid.headings):
-        side = "left" if place == 0 or heading.words else "right"
-        table.add_column(str(heading).replace(" (", "\n("), no_wrap=place == 0, justify=side)  # type: ignore[arg-type]
-    marked = any(entry.sign for row in grid.rows for entry in row.entries)
-    for row, following in zip(grid.rows, [*grid.rows[1:], None], strict=True):
-        cells = []
-        for entry in row.entries:
-            # A blank replaces an absent mark, so that the numbers of a column are aligned.
-            text = f"{entry}  " if marked and not entry.sign else str(entry)
-            value, bracket, interval = text.partition(" [")
-            cells.append(Text(value, style="bold").append(bracket + interval, style="not bold dim"))
-        ends = following is not None and following.group != row.group
-        table.add_row(Text(row.label), *cells, end_section=ends)
-    return table

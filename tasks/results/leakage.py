@@ -6,26 +6,28 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.errors import ParameterError
-from tasks.results.grid import Entry, Grid, GridRow, Heading
-from tasks.results.measure import ABOVE, DOCUMENT, Measure, Row
+from tasks.results.grid import ABSENT, Entry, Grid, GridRow, Heading
+from tasks.results.measure import ABOVE, PAGE, Measure, Row
 from tasks.results.measures import leakage, leaks
 from tasks.results.summary.estimate import estimate
 from tasks.results.tables import Table, TechniqueLine, number_entry
+from tasks.results.titles import technique_name
 from tasks.spelling import nearest
 
 
-def leak_grid(table: Table) -> Grid | None:
-    """Attacked conditions as rows, figures as columns, each with its chance level; ``None`` without any."""
-    conditions = attacked(table)
-    columns = [each for each in leakage(DOCUMENT) if any(each.estimate(one.rows) is not None for one in conditions)]
+def leakage_grid(table: Table) -> Grid:
+    """Attacks as rows, attacked conditions as columns, each number with its chance level.
+
+    Without an attack: the identifiers that each technique leaves unmasked.
+    """
+    columns = {Heading(one.line.label, technique_name(one.technique or "")): one.rows for one in attacked(table)}
     if not columns:
-        return None
-    rows = []
-    for one in conditions:
-        entries = [replace(leak_entry(each, one.rows), sign="") for each in columns]
-        rows.append(GridRow(one.label, entries, one.technique or ""))
-    headings = [Heading("attacked"), *(Heading(each.short or each.title) for each in columns)]
-    return Grid(f"Leakage of {table.dataset}", headings, rows, "numbers")
+        for one in table.conditions():
+            if one.technique:
+                columns.setdefault(Heading(technique_name(one.technique)), one.rows)
+    found = {each.title: [leak_entry(each, rows) for rows in columns.values()] for each in leakage(PAGE)}
+    rows = [GridRow(title, entries) for title, entries in found.items() if any(e.text != ABSENT for e in entries)]
+    return Grid(f"Leakage of {table.dataset}", [Heading("Attack"), *columns], rows, caption_unseen=True)
 
 
 def attacked(table: Table) -> list[TechniqueLine]:
@@ -66,20 +68,6 @@ def check_limits(limits: Mapping[str, float], where: str) -> None:
             raise ParameterError(
                 f"{where}: no attack gives {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
             )
-
-
-def limits_of(given: Sequence[str]) -> dict[str, float]:
-    """Limits by figure from ``exposure=2`` and the like. ``ParameterError`` for another form."""
-    found = {}
-    for text in given:
-        name, _, value = text.partition("=")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            raise ParameterError(
-                f"--at-most {text!r} is not of the form FIGURE=NUMBER, such as exposure=2; shares are from 0 to 1"
-            ) from None
-    return found
 
 
 def meets(rows: Sequence[Row], limits: Mapping[str, float]) -> bool:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from tasks.results.summary.estimate import Estimate, estimate
 
-TERMINAL, DOCUMENT, PAGE = "terminal", "document", "page"
-"""Views with a table of the measure: the terminal, ``summary.md``, the report page."""
+DOCUMENT, PAGE = "document", "page"
+"""Views with a table of the measure: ``summary.md``, the report page."""
 MLFLOW = "mlflow"
 """A metric of every run."""
 MASKED_WORDS = "masked_words.{technique}."
@@ -48,8 +48,6 @@ class Measure:
     """Title for people, with the shown unit."""
     heading: str = ""
     """Caption of a table of its own; the title if empty."""
-    short: str = ""
-    """Short title for the head of a narrow column."""
     step: str
     """Report with the number: one of ``STEPS``, ``fluency`` (a record for each fill of a corpus), ``conclusion`` (a
     record for each text), ``unmasked`` (a record for each technique), ``word_error_rate``, ``rescore`` (the same by
@@ -76,7 +74,7 @@ class Measure:
     """Whether several seeds are shown by their interval rather than by their deviation."""
     logarithmic: bool = False
     """Whether plots have a logarithmic axis."""
-    views: frozenset[str] = frozenset({TERMINAL, DOCUMENT, PAGE, MLFLOW})
+    views: frozenset[str] = frozenset({DOCUMENT, PAGE, MLFLOW})
 
     @property
     def blind(self) -> str:

@@ -21,7 +21,6 @@ from tasks.results.measure import (
     MASKED_WORDS,
     MLFLOW,
     PAGE,
-    TERMINAL,
     Measure,
     Reference,
 )
@@ -39,7 +38,6 @@ _NONE: frozenset[str] = frozenset()
 _RUNS = frozenset({MLFLOW})
 _WRITTEN = frozenset({DOCUMENT, MLFLOW})
 _TABLED = frozenset({DOCUMENT, PAGE, MLFLOW})
-_EVERYWHERE = frozenset({TERMINAL, DOCUMENT, PAGE, MLFLOW})
 
 
 def _number(name: str, step: str, title: str = "", views: frozenset[str] = _RUNS, **given: Any) -> Measure:
@@ -74,27 +72,27 @@ def _rate(name: str, title: str, views: frozenset[str], **given: Any) -> Measure
     return _number(name, "word_error_rate", title, views, **known | given)
 
 
-def _unmasked(sort: str, title: str, short: str) -> Measure:
+def _unmasked(sort: str, title: str) -> Measure:
     """A count of identifiers of a kind that a technique leaves unmasked, in the report of the corpus."""
     name, field = f"unmasked_{sort}", f"{sort}.unmasked_per_1000"
-    return _number(name, "unmasked", title, _TABLED, field=field, interval=f"{field}_ci", better="lower", short=short)
+    return _number(name, "unmasked", title, _TABLED, field=field, interval=f"{field}_ci", better="lower")
 
 
-def _recall(sort: str, title: str, short: str) -> Measure:
+def _recall(sort: str, title: str) -> Measure:
     """The share of the identifiers of a kind that a technique masks whole."""
-    known: dict[str, Any] = {"field": f"{sort}.recall", "interval": f"{sort}.recall_ci", "share": True, "short": short}
+    known: dict[str, Any] = {"field": f"{sort}.recall", "interval": f"{sort}.recall_ci", "share": True}
     return _number(f"recall_{sort}", "unmasked", title, better="higher", **known)
 
 
-def _leak(name: str, title: str, short: str, views: frozenset[str] = _TABLED, **given: Any) -> Measure:
+def _leak(name: str, title: str, views: frozenset[str] = _TABLED, **given: Any) -> Measure:
     """The result of an attack; higher is worse."""
-    known: dict[str, Any] = {"interval": f"{name}_ci", "better": "lower", "share": True, "short": short}
+    known: dict[str, Any] = {"interval": f"{name}_ci", "better": "lower", "share": True}
     return _number(name, "audit", title, views, **known | given)
 
 
-def _remembered(name: str, title: str, short: str, views: frozenset[str] = _TABLED, **given: Any) -> Measure:
+def _remembered(name: str, title: str, views: frozenset[str] = _TABLED, **given: Any) -> Measure:
     """The result of an attack on a language model: its memory of the training text."""
-    return _leak(name, title, short, views, of_model=True, **{"share": False, **given})
+    return _leak(name, title, views, of_model=True, **{"share": False, **given})
 
 
 def _of_text(step: str, name: str, title: str, *, views: frozenset[str] = _RUNS, **given: Any) -> Measure:
@@ -118,13 +116,13 @@ def _spoken(name: str, title: str, **given: Any) -> Measure:
 _TO_PRETRAINED = Reference("wer_difference_to_pretrained", "Pretrained", 0.0, ("fewer errors than", "more errors than"))
 # fmt: off
 MEASURES = (
-    _perplexity("", "Perplexity, all words", _EVERYWHERE, "Perplexity on the unmasked test text, all words",
+    _perplexity("", "Perplexity, all words", _TABLED, "Perplexity on the unmasked test text, all words",
                 over_seeds=True),
-    _perplexity("_known", "Perplexity, in-vocabulary words", _EVERYWHERE,
+    _perplexity("_known", "Perplexity, in-vocabulary words", _TABLED,
                 "Perplexity over in-vocabulary words", over_seeds=True),
     _perplexity("_unknown", "", _RUNS, reference=None),
     _ratio("ratio_to_oracle", "Perplexity ratio to Oracle, all words", _WRITTEN),
-    _ratio("ratio_to_oracle_known", "Perplexity ratio to Oracle, in-vocabulary words", _WRITTEN | {TERMINAL}),
+    _ratio("ratio_to_oracle_known", "Perplexity ratio to Oracle, in-vocabulary words", _WRITTEN),
     _ratio("ratio_to_oracle_masked_known", "Perplexity ratio to Oracle, words to be masked", _RUNS | {PAGE}),
     _ratio("ratio_to_oracle_rest_known"),
     _ratio("ratio_to_baseline1", "Perplexity ratio to Baseline1, all words", _RUNS),
@@ -160,9 +158,9 @@ MEASURES = (
     _count("sentences", "perplexity"),
     _compared("gap_closed_known", "Share of the gap from Baseline1 to Oracle closed (log scale), %", _RUNS, 0.0,
               better="higher", share=True, interval_over_seeds=True, protocol=True),
-    _rate("wer", "Word error rate, %", _EVERYWHERE, heading="Word error rate in per cent",
+    _rate("wer", "Word error rate, %", _TABLED, heading="Word error rate in per cent",
           reference=_TO_PRETRAINED, over_seeds=True),
-    _rate("wer_masked", "Word error rate on words to be masked, %", _TABLED | {TERMINAL},
+    _rate("wer_masked", "Word error rate on words to be masked, %", _TABLED,
           heading="Word error rate in per cent on words that the technique would mask", field=f"{MASKED_WORDS}wer"),
     _rate("character_error_rate", "Character error rate, %", _RUNS),
     _rate("mixed_error_rate", "Mixed error rate (characters of Chinese and Japanese, else words), %", _RUNS),
@@ -194,43 +192,42 @@ MEASURES = (
             digits=2, better="lower"),
     _number("most_masked_language", "mask", "Masking rate of the language masked most, %", _RUNS, share=True),
     _number("least_masked_language", "mask", "Masking rate of the language masked least, %", _RUNS, share=True),
-    _unmasked("direct", "Unmasked direct identifiers, per 1,000 lines", "unmasked direct"),
-    _unmasked("quasi", "Unmasked quasi-identifiers, per 1,000 lines", "unmasked quasi"),
-    _recall("direct", "Recall of direct identifiers, %", "direct, recall"),
-    _recall("quasi", "Recall of quasi-identifiers, %", "quasi, recall"),
-    _leak("verbatim_lines", "Lines equal to the private line, %", "", _RUNS),
-    _leak("reidentified", "Masked words recovered, top-1, %", "recovered, top-1",
+    _unmasked("direct", "Unmasked direct identifiers, per 1,000 lines"),
+    _unmasked("quasi", "Unmasked quasi-identifiers, per 1,000 lines"),
+    _recall("direct", "Recall of direct identifiers, %"),
+    _recall("quasi", "Recall of quasi-identifiers, %"),
+    _leak("verbatim_lines", "Lines equal to the private line, %", _RUNS),
+    _leak("reidentified", "Masked words recovered, top-1, %",
           field="reidentified_1", interval="reidentified_1_ci"),
-    _leak("reidentified_10", "Masked words recovered, top-10, %", "recovered, top-10", _RUNS),
-    *(_leak(figure_of(rung), f"Masked words recovered, top-1, attacker '{rung}', %", f"recovered, {rung}",
+    _leak("reidentified_10", "Masked words recovered, top-10, %", _RUNS),
+    *(_leak(figure_of(rung), f"Masked words recovered, top-1, attacker '{rung}', %",
             field=f"{figure_of(rung)}_1", interval=f"{figure_of(rung)}_1_ci") for rung in RUNGS),
-    _leak("linked_mentions", "Linkable mentions of one entity, %", "linkable mentions", _RUNS),
-    _leak("found_by_second_fill", "Mask positions revealed by a second fill, %", "", _RUNS),
-    _remembered("exposure", "Canary exposure: masked names, bits", "exposure, names"),
-    _remembered("exposure_figures", "Canary exposure: masked numbers, bits", "exposure, numbers"),
-    _remembered("exposure_extrapolated", "Canary exposure: masked names, extrapolated, bits", "", _RUNS),
-    _remembered("exposure_unmasked", "Canary exposure: unmasked words, bits", "exposure, unmasked"),
-    _remembered("exposure_unmasked_1", "Canary exposure: unmasked words inserted once, bits",
-                "exposure, unmasked once"),
-    _leak("exposure_filler", "Canary exposure: masked names in the tuned filler, bits", "", _RUNS, share=False),
-    _leak("exposure_filler_unmasked", "Canary exposure: unmasked words in the tuned filler, bits", "", _RUNS,
+    _leak("linked_mentions", "Linkable mentions of one entity, %", _RUNS),
+    _leak("found_by_second_fill", "Mask positions revealed by a second fill, %", _RUNS),
+    _remembered("exposure", "Canary exposure: masked names, bits"),
+    _remembered("exposure_figures", "Canary exposure: masked numbers, bits"),
+    _remembered("exposure_extrapolated", "Canary exposure: masked names, extrapolated, bits", _RUNS),
+    _remembered("exposure_unmasked", "Canary exposure: unmasked words, bits"),
+    _remembered("exposure_unmasked_1", "Canary exposure: unmasked words inserted once, bits"),
+    _leak("exposure_filler", "Canary exposure: masked names in the tuned filler, bits", _RUNS, share=False),
+    _leak("exposure_filler_unmasked", "Canary exposure: unmasked words in the tuned filler, bits", _RUNS,
           share=False),
-    _remembered("membership_auc", "Membership inference (loss attack), AUC", "membership, AUC", digits=3,
+    _remembered("membership_auc", "Membership inference (loss attack), AUC", digits=3,
                 reference=Reference("membership_auc", "chance", 0.5)),
-    _remembered("membership_tpr_1", "Membership inference (loss attack), TPR at 1 % FPR, %", "membership, TPR",
+    _remembered("membership_tpr_1", "Membership inference (loss attack), TPR at 1 % FPR, %",
                 share=True),
-    _remembered("membership_lira_auc", "Membership inference (shadow models, LiRA), AUC", "membership (LiRA), AUC",
+    _remembered("membership_lira_auc", "Membership inference (shadow models, LiRA), AUC",
                 digits=3),
-    _remembered("membership_lira_tpr_1", "Membership inference (shadow models, LiRA), TPR at 1 % FPR, %", "", _RUNS,
+    _remembered("membership_lira_tpr_1", "Membership inference (shadow models, LiRA), TPR at 1 % FPR, %", _RUNS,
                 share=True),
-    _remembered("membership_neighbourhood_auc", "Membership inference (neighbourhood attack), AUC", "", _RUNS,
+    _remembered("membership_neighbourhood_auc", "Membership inference (neighbourhood attack), AUC", _RUNS,
                 digits=3),
-    _remembered("extracted", "Memorised 5-grams in generated text, %", "memorised 5-grams", share=True, digits=2),
-    _remembered("extracted_masked", "Memorised 5-grams with a masked word, %", "", _RUNS, share=True, digits=2),
-    _remembered("extracted_planted", "Canaries extracted verbatim: masked names, %", "", _RUNS, share=True),
-    _remembered("extracted_planted_unmasked", "Canaries extracted verbatim: unmasked words, %", "extracted, unmasked",
+    _remembered("extracted", "Memorised 5-grams in generated text, %", share=True, digits=2),
+    _remembered("extracted_masked", "Memorised 5-grams with a masked word, %", _RUNS, share=True, digits=2),
+    _remembered("extracted_planted", "Canaries extracted verbatim: masked names, %", _RUNS, share=True),
+    _remembered("extracted_planted_unmasked", "Canaries extracted verbatim: unmasked words, %",
                 share=True),
-    _remembered("epsilon_lower_bound", "Empirical lower bound on epsilon", "epsilon, lower bound", _RUNS, digits=2,
+    _remembered("epsilon_lower_bound", "Empirical lower bound on epsilon", _RUNS, digits=2,
                 interval=None),
     _number("restoration_rate", "fill", "Exact-match rate of the fill, %", _RUNS,
             interval="restoration.overall.rate_ci", share=True, digits=2, better="lower"),
@@ -299,9 +296,9 @@ LEAKAGE = ("unmasked", "audit")
 """Steps that measure leakage. One table has their measures."""
 
 
-def leaks(view: str | None = None) -> list[Measure]:
-    """The results of attacks, all or in one view."""
-    return [measure for measure in measures() if measure.step == "audit" and (view is None or view in measure.views)]
+def leaks() -> list[Measure]:
+    """The results of attacks."""
+    return [measure for measure in measures() if measure.step == "audit"]
 
 
 def leakage(view: str) -> list[Measure]:

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tasks.audit.rungs import PUBLIC, RUNGS, figure_of
-from tasks.results.default_run import found_by_full_audit, read_run
-from tasks.results.leakage import meets
 from tasks.results.measure import Row
 from tasks.results.measures import measure
 from tasks.results.summary.estimate import estimate
@@ -93,21 +91,7 @@ def signal(rows: Sequence[Row], name: str) -> Signal:
     return "some"
 
 
-def climbed(rows: Sequence[Row]) -> list[str]:
-    """The rungs of attackers of masked words that were run on a condition, from the weakest."""
-    return [rung for rung in (PUBLIC, *RUNGS) if estimate(rows, figure_of(rung)) is not None]
-
-
-def broken_rung(rows: Sequence[Row], at_most: Mapping[str, float]) -> str | None:
-    """The weakest rung whose limit is not met. A rung without a limit of its own has the limit of the first."""
-    limits = {rung: at_most.get(figure_of(rung), at_most.get(figure_of(PUBLIC))) for rung in climbed(rows)}
-    asked = {rung: {figure_of(rung): limit} for rung, limit in limits.items() if limit is not None}
-    return next((rung for rung, limit in asked.items() if not meets(rows, limit)), None)
-
-
 def stronger(parameters: Mapping[str, object]) -> list[str]:
-    """A sentence on the full audit and its figures, if the quick one was run; ``parameters`` of the audit."""
-    if parameters.get("effort") != "quick":
-        return []
+    """A sentence on the full audit, if the quick one was run; ``parameters`` of the audit."""
     found = "audit.effort: full runs shadow models and a larger attacker; it finds more."
-    return [f"{found} {found_by_full_audit(read_run())}"]
+    return [found] if parameters.get("effort") == "quick" else []

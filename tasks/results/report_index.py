@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.errors import CorpusError
 from tasks.records.cell import Cell
-from tasks.records.cells import MASK_REPORTS, RESCORE, stage_name, training_report
+from tasks.records.cells import training_report
 from tasks.records.run_key import lineage_of, run_key
 from tasks.records.stage_report import read_report
 
@@ -75,19 +75,8 @@ class ReportIndex:
         return {self.stage_of(name): name for name in self.reports}
 
     def stage_of(self, name: str) -> str:
-        """The stage of ``dvc.yaml`` that wrote a report; computed if it was not run through DVC."""
-        report = self.reports[name]
-        if report["dvc_stage"]:
-            return str(report["dvc_stage"])
-        kind, _, path = name.partition("/")
-        recognised = RESCORE if report["stage"] == RESCORE else "recognise"
-        filled = "distil" if report["stage"] == "distil" else "fill"
-        steps = {"perplexity": "evaluate", "word_error_rate": recognised, "fill": filled}
-        steps |= {step: step for step in ("adapt", "audit")}
-        if kind in steps and report["cell"].get("method"):
-            return stage_name(cell_of_report(report), steps[kind])
-        masked = {folder: f"mask@{part}-" for part, folder in MASK_REPORTS.items()}
-        return masked.get(kind, f"{kind}@") + path.replace("/", "-")
+        """The stage of ``dvc.yaml`` that wrote a report; the report's name if it was not run through DVC."""
+        return str(self.reports[name]["dvc_stage"] or name)
 
     def key_of(self, name: str) -> str | None:
         """The key of the cell of an evaluation's report; ``None`` if the training's report is missing."""

@@ -1,12 +1,11 @@
 """The rows of the summary as tables: techniques are columns, methods are lines, per dataset and measure."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from tasks.records.cells import NO_LANGUAGE_MODEL
-from tasks.results.grid import ABSENT, Entry, Grid, GridRow, Heading
+from tasks.results.grid import Entry, Grid, GridRow, Heading
 from tasks.results.measure import (
     ABOVE,
     BELOW,
@@ -17,7 +16,7 @@ from tasks.results.measure import (
     follows_protocol,
 )
 from tasks.results.measures import measures
-from tasks.results.summary.estimate import Estimate, direction, estimate
+from tasks.results.summary.estimate import Estimate, direction
 from tasks.results.titles import cell_label, group_of, technique_name
 
 SIGNS = {-1: BELOW, 0: "≈", 1: ABOVE}
@@ -114,7 +113,7 @@ def _table(dataset: str, rows: Sequence[Row]) -> Table:
     techniques = [technique for technique in _distinct(rows, "technique") if technique is not None]
     fillers = [filler for filler in _distinct(rows, "filler") if filler is not None]
     lines: list[Line] = []
-    for filler, method in _in_order(rows, [None, *techniques]):
+    for filler, method in dict.fromkeys((row["filler"], row["method"]) for row in rows):
         mine = [row for row in rows if (row["filler"], row["method"]) == (filler, method)]
         by_technique = {
             technique: [_under(row, technique) for row in mine if row["technique"] in (technique, None)]
@@ -125,18 +124,6 @@ def _table(dataset: str, rows: Sequence[Row]) -> Table:
         lines.append(Line(method, filler, by_technique, label, group))
     alone = next((line for line in lines if line.method == NO_LANGUAGE_MODEL), None)
     return Table(dataset, techniques, [line for line in lines if line is not alone], alone)
-
-
-def _in_order(rows: Sequence[Row], techniques: Sequence[str | None]) -> list[tuple[str | None, str]]:
-    """Fillers and methods in the order of the rows; one that only a later technique has is placed as there."""
-    found: list[tuple[str | None, str]] = []
-    for technique in techniques:
-        place = len(found)
-        for name in dict.fromkeys((row["filler"], row["method"]) for row in rows if row["technique"] == technique):
-            if name not in found:
-                found.insert(place, name)
-            place = found.index(name) + 1
-    return found
 
 
 def _under(row: Row, technique: str) -> Row:
@@ -210,24 +197,3 @@ def measure_grid(table: Table, measure: Measure) -> Grid:
     caption = measure.heading or measure.title
     caption = f"{caption}, {table.kind_of_speech}" if measure.of_speech else caption
     return Grid(caption, table.headings(), rows, "numbers")
-
-
-def class_grids(table: Table) -> list[Grid]:
-    """Return, for each technique, perplexities by the frequency of a word in generic text: columns are classes, lines
-    are methods. Empty if evaluation had no word counts."""
-    grids = []
-    for technique in table.techniques:
-        groups = [(line, [row.get("by_frequency", {}) for row in line.by_technique[technique]]) for line in table.lines]
-        classes = {name: found["targets"] for _, rows in groups for row in rows for name, found in row.items()}
-        rows = []
-        for line, found in groups:
-            numbers = [estimate([row.get(name, {}) for row in found], "perplexity") for name in classes]
-            entries = [Entry(_value(number.value, 1) if number else ABSENT) for number in numbers]
-            rows.append(GridRow(line.label, entries, line.group))
-        # Writes ``rank 101-1000`` as ``rank 101–1,000``.
-        names = [re.sub(r"\d+", lambda found: f"{int(found.group()):,}", name).replace("-", "–") for name in classes]
-        headings = [Heading(name, f"{count:,}") for name, count in zip(names, classes.values(), strict=True)]
-        title = f"Perplexity by frequency in generic text (targets), {technique_name(technique)}"
-        if classes:
-            grids.append(Grid(title, [Heading("method"), *headings], rows, "numbers"))
-    return grids

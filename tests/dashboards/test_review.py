@@ -1,4 +1,4 @@
-"""The review's server, terminal and command, and its page in a real Chromium, used by keyboard alone."""
+"""The review's server and command, and its page in a real Chromium, used by keyboard alone."""
 
 import base64
 import re
@@ -14,10 +14,7 @@ from system_browser import system_chromium
 
 from dashboards.review.server import make_app
 from dashboards.review.status import bound_lines
-from dashboards.review.terminal import parse
 from tasks.cli import main
-from tasks.corpora.words import word_spans
-from tasks.errors import ParameterError
 from tasks.review import record
 
 ORIGIN = "http://127.0.0.1:4321"
@@ -92,27 +89,6 @@ def test_what_is_no_reviewed_line_is_refused(corpus, body, status, message):
     assert begin().own == []
 
 
-def test_a_typed_line_marks_words():
-    words = word_spans(LINES[0])
-    found = {0: mark(0, "Anna"), 1: mark(0, "Smith"), 4: mark(0, "Rome", "LOCATION", True), 2: None}
-    assert parse("1-2 per, 5 LOCATION d, 3 -", words) == {words[place]: each for place, each in found.items()}
-    for typed, message in (("6 PERSON", "words 1 to 5"), ("1 persom", "did you mean 'PERSON'"), ("hm", "understood")):
-        with pytest.raises(ParameterError, match=message):
-            parse(typed, words)
-
-
-def test_the_terminal_reads_lines_goes_back_and_ends(corpus, monkeypatch, capsys):
-    begin()
-    typed = iter(["1 PERSON", "", "u", "1 -", "", "", ""])
-    monkeypatch.setattr("builtins.input", lambda prompt="": next(typed))
-    assert main(["review", "mail/allow_list/minilm-top_k-1", "--reviewer", "ann", "--more", "2", "--terminal"]) == 0
-    found = record.marks_of(record.read(record.path_of("mail")))
-    assert found == {3: (), 0: (mark(0, "Anna"), mark(0, "Smith"), mark(0, "Rome", "LOCATION", False))}
-    shown = capsys.readouterr().out
-    assert "1:[Anna]{PERSON d} 2:[Smith]{PERSON d} 3:lives 4:in 5:Rome{LOCATION q}" in shown
-    assert "allow_list: quasi-identifiers unmasked per 1,000 lines" in shown
-
-
 def test_before_the_first_line_the_status_says_how_many_lines_it_takes_at_least(corpus):
     reading = begin()
     reading.limit = 600.0
@@ -121,7 +97,7 @@ def test_before_the_first_line_the_status_says_how_many_lines_it_takes_at_least(
     assert not bound_lines(reading)[-1].startswith("at least ")
 
 
-def test_the_status_and_the_differences_show_no_text_unless_asked_to(corpus, capsys):
+def test_the_status_and_the_differences_show_no_text(corpus, capsys):
     begin().save(3, [mark(3, "Zoë")], 60.0)
     begin("bob", second=True).save(3, [mark(3, "Tom")], 60.0)
     assert main(["review", "mail/allow_list", "--status"]) == 0
@@ -131,8 +107,6 @@ def test_the_status_and_the_differences_show_no_text_unless_asked_to(corpus, cap
     assert "ann and bob: 1 lines, 6 words; Cohen's kappa -0.20 (marked or not)" in shown
     assert "line 4, 3 to 6: ann PERSON direct, bob not marked" in shown
     assert "Zoë" not in shown
-    assert main(["review", "mail/allow_list", "--differences", "--terminal"]) == 0
-    assert "line 4, 3 to 6 'Zoë': ann" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,24 @@ import psutil
 import pytest
 from dvc.repo import Repo
 
-from dashboards.services import running_service
-from dashboards.services.passwords import FILE, hand_over_passwords, make_passwords
-from dashboards.services.running_service import running_services, start_services, stop_services
-from dashboards.services.service import TITLES, Service, free_port, ports_by_setting
-from dashboards.services.up_command import ServicesOptions, table, users_servers
+from dashboards.services import services
+from dashboards.services.services import (
+    FILE,
+    KINDS,
+    Service,
+    free_port,
+    hand_over_passwords,
+    make_passwords,
+    ports_by_setting,
+    running_services,
+    start_services,
+    stop_services,
+    table,
+)
+from dashboards.services.up_command import ServicesOptions
 from flows.prefect_flow import prefect_api
 from tasks.cli import main
 from tasks.errors import ParameterError, ResourceError
-from tasks.results.tracking.settings import TrackingSettings
 
 SERVER = """
 import http.server, signal, subprocess, sys
@@ -34,7 +43,6 @@ if "child" in sys.argv:
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 ROOT = Path(__file__).parent.parent.parent
-TRACKING = TrackingSettings()
 CLIENT = ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING", "MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_PASSWORD")
 
 
@@ -45,11 +53,11 @@ def place(tmp_path, monkeypatch):
         # Set first, so that a value that a test sets is taken back too.
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
-    for name in TITLES:
+    for name in KINDS:
         monkeypatch.setenv(f"PALIMPSEST_{name.upper()}_PORT", str(free_port()))
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect home"))
     yield tmp_path
-    stop_services(tmp_path, TITLES)
+    stop_services(tmp_path, KINDS)
 
 
 def small(name="mlflow", *options, code=SERVER):
@@ -72,10 +80,10 @@ def test_services_start_once_outlive_the_terminal_and_are_stopped(place):
     assert os.getsid(first) == first != os.getsid(0)
     # Services of another checkout are others.
     assert running_services(place / "elsewhere") == {}
-    assert stop_services(place, TITLES) == ["prefect", "mlflow"]
+    assert stop_services(place, KINDS) == ["prefect", "mlflow"]
     left = [one for pids in found.values() for one in pids if psutil.pid_exists(one)]
     assert all(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE for pid in left)
-    assert stop_services(place, TITLES) == []
+    assert stop_services(place, KINDS) == []
 
 
 def test_a_service_that_cannot_start_is_named_and_the_others_are_stopped(place, monkeypatch):
@@ -92,7 +100,7 @@ def test_a_service_that_cannot_start_is_named_and_the_others_are_stopped(place, 
     assert log.read_text(encoding="utf-8") == "no such thing\n"
     assert log.stat().st_mode & 0o777 == 0o600
     assert log.parent.stat().st_mode & 0o777 == 0o700
-    monkeypatch.setattr(running_service, "START_SECONDS", 1.0)
+    monkeypatch.setattr(services, "START_SECONDS", 1.0)
     with pytest.raises(ResourceError, match="MLflow does not answer after 1 seconds"):
         start_services(place, [small(code="import time; time.sleep(600)")])
     assert running_services(place) == {}
@@ -100,7 +108,7 @@ def test_a_service_that_cannot_start_is_named_and_the_others_are_stopped(place, 
 
 def test_no_process_of_a_service_is_left(place, monkeypatch):
     """Of one that ignores the polite signal, and of one that was killed and had started another."""
-    monkeypatch.setattr(running_service, "STOP_SECONDS", 0.5)
+    monkeypatch.setattr(services, "STOP_SECONDS", 0.5)
     start_services(place, [small("mlflow", "stubborn"), small("prefect", "child")])
     deadline = time.monotonic() + 10
     while len(numbers(place)["prefect"]) < 2 and time.monotonic() < deadline:
@@ -109,7 +117,7 @@ def test_no_process_of_a_service_is_left(place, monkeypatch):
     os.kill(killed, signal.SIGKILL)
     psutil.wait_procs([psutil.Process(killed)], timeout=5)
     assert len(numbers(place)["prefect"]) == 1
-    assert stop_services(place, TITLES) == ["prefect", "mlflow"]
+    assert stop_services(place, KINDS) == ["prefect", "mlflow"]
     assert numbers(place) == {}
 
 
@@ -131,24 +139,12 @@ def test_names_of_services_are_checked(capsys):
     assert "'prefect' or 'mlflow' (got 'mlfow') (did you mean 'mlflow'?)" in capsys.readouterr().err
 
 
-def test_servers_of_the_users_are_used(place, monkeypatch):
-    monkeypatch.setenv("PREFECT_API_URL", "https://prefect.example/api")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://name:secret@tracking.example:5000")
-    shown = {"prefect": "https://prefect.example/api", "mlflow": "http://tracking.example:5000"}
-    assert users_servers(TRACKING) == shown
-    # The addresses of our own services are no servers of the user's.
-    ports = ports_by_setting()
-    monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{ports['prefect']}/api")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://localhost:{ports['mlflow']}")
-    assert users_servers(TRACKING) == {}
-
-
 def test_passwords_are_made_once_in_a_closed_file_and_in_no_command(place):
     made = make_passwords(place)
     assert make_passwords(place) == made
     assert (place / FILE).stat().st_mode & 0o777 == 0o600
     assert (place / FILE).parent.stat().st_mode & 0o777 == 0o700
-    prefect, mlflow = table(place, TRACKING)
+    prefect, mlflow = table(place, "sqlite:///mlflow.db")
     secret = [made["PREFECT_API_AUTH_STRING"].removeprefix("palimpsest:"), made["MLFLOW_TRACKING_PASSWORD"]]
     assert min(map(len, secret)) == 32
     assert secret[0] != secret[1]
@@ -161,11 +157,11 @@ def test_passwords_are_made_once_in_a_closed_file_and_in_no_command(place):
 
 def test_only_running_services_of_this_checkout_are_told_passwords(place, monkeypatch):
     made = make_passwords(place)
-    services = [small("prefect"), small("mlflow")]
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", services[1].address)
+    both = [small("prefect"), small("mlflow")]
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", both[1].address)
     hand_over_passwords(place)
     assert "MLFLOW_TRACKING_PASSWORD" not in os.environ
-    start_services(place, services)
+    start_services(place, both)
     monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example/api")
     prefect_api.configure(place)
     assert os.environ["MLFLOW_TRACKING_PASSWORD"] == made["MLFLOW_TRACKING_PASSWORD"]
@@ -173,7 +169,7 @@ def test_only_running_services_of_this_checkout_are_told_passwords(place, monkey
     # A run without an address takes the server of this checkout.
     monkeypatch.delenv("PREFECT_API_URL")
     prefect_api.configure(place)
-    assert os.environ["PREFECT_API_URL"] == f"{services[0].address}/api"
+    assert os.environ["PREFECT_API_URL"] == f"{both[0].address}/api"
     assert os.environ["PREFECT_API_AUTH_STRING"] == made["PREFECT_API_AUTH_STRING"]
 
 

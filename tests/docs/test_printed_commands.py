@@ -53,7 +53,7 @@ NOT_RUN = {
     r"^README: palimpsest (init|run|release)": "tests/flows/test_init_command.py runs the three commands as printed",
     r"^releases: palimpsest (add|run|review|release)": "tests/privacy/test_release_recipe.py runs the recipe",
     r"^cluster: ": "needs a cluster: Ray, Slurm, Kubernetes, or servers on another host",
-    r"review [\w/]+( --terminal| --reviewer \w+)?( --second)?$": "waits for a person, whom a test replaces",
+    r"review [\w/]+( --reviewer \w+)?( --second)?$": "waits for a person, whom a test replaces",
     r"review .* --import": "needs a file that an annotation tool wrote; tests/review/test_exchange.py has some",
     r"\b(make up|up (mlflow|prefect)|make down)$": "starts or stops servers; tests/dashboards/services does so",
     r"palimpsest serve|^flows: (prefect|PALIMPSEST_FOLDER|set -a|export)": "needs a Prefect server",
@@ -76,7 +76,7 @@ NOT_RUN = {
     r"^how-to/own-text: palimpsest run": "is the run of README",
     r"PALIMPSEST_DEBUG": "shows a defect, and there is none",
     r"^tutorials/(demo|mail): ": "test_the_tutorial_ends_in_a_release runs it",
-    r"^audit: palimpsest advise": "runs in the tutorial's test",
+    r"^audit: palimpsest report": "runs in the tutorial's test",
     r"source .venv": "is a matter of the shell",
 }
 """Commands that no test here runs, by a pattern in ``PAGE: COMMAND``, and the reason."""
@@ -414,6 +414,9 @@ def test_the_tutorial_ends_in_a_release(experiment, tmp_path):
     shell(release, folder)
     assert (folder / "releases/mail-1/DOSSIER.md").is_file()
     shell(f"git config user.name x && git config user.email x@example.org && dvc remote add -d r {tmp_path}/r", folder)
-    advised = [one for one in commands("audit") if "advise" in one]
-    for command in (*advised, *shared, *INLINE.findall(NAMES["tutorials/mail"].read_text().split("## Later")[1])):
+    for command in (
+        *shared,
+        "palimpsest report",
+        *INLINE.findall(NAMES["tutorials/mail"].read_text().split("## Later")[1]),
+    ):
         shell(command, folder)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from dashboards.services.passwords import FILE
+from dashboards.services.services import FILE
 
 PASSWORD_VARIABLE = "PREFECT_API_AUTH_STRING"
 CLIENT = "tests"

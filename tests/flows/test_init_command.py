@@ -191,7 +191,7 @@ def test_the_steps_of_readme_and_the_command_that_they_print_end_in_a_release(cl
             reading.save(line, [], 9.0)
     type_in(release)
     (printed,) = re.findall(
-        r"^Can it be released now\? Yes: (palimpsest .+)$", type_in("palimpsest advise"), re.MULTILINE
+        r"^Can it be released now\? Yes: (palimpsest .+)$", type_in("palimpsest report"), re.MULTILINE
     )
     assert printed.endswith("--name mail-1")
     type_in(printed)

@@ -11,7 +11,7 @@ import small_experiment as tiny
 import yaml
 from dvc.repo import Repo
 
-from dashboards.services.service import free_port
+from dashboards.services.services import free_port
 
 # Questions to Prefect are shared with the tests of the flows.
 sys.path.insert(0, str(Path(__file__).parent.parent / "flows"))

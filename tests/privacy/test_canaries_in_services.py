@@ -19,8 +19,7 @@ from prefect_server import ask, log_in_to_page
 from system_browser import system_chromium
 from unpacking import pieces
 
-from dashboards.services.passwords import MLFLOW, make_passwords
-from dashboards.services.service import MLFLOW_USER
+from dashboards.services.services import MLFLOW, MLFLOW_USER, make_passwords
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
 PRIVATE_PLACES = ("data/raw/", "data/private/", ".dvc/cache/")

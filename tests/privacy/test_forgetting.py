@@ -139,7 +139,7 @@ def holders(folder: Path) -> list[str]:
 
 def state(folder: Path) -> dict[str, int]:
     """Every file of the checkout but those of git and of DVC's locks, with its size."""
-    apart = (".git/", ".dvc/tmp/", ".palimpsest/run.lock", "mlflow.db.lock")
+    apart = (".git/", ".dvc/tmp/", ".palimpsest/run.lock", ".palimpsest/tracking.lock")
     names = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     return {name: path.stat().st_size for name, path in sorted(names.items()) if not name.startswith(apart)}
 

@@ -9,11 +9,15 @@ import base64
 import pytest
 from prefect_server import request
 
-from dashboards.services.passwords import MLFLOW, make_passwords
-from dashboards.services.running_service import start_services, stop_services
-from dashboards.services.service import MLFLOW_USER, free_port
-from dashboards.services.up_command import table
-from tasks.results.tracking.settings import TrackingSettings
+from dashboards.services.services import (
+    MLFLOW,
+    MLFLOW_USER,
+    free_port,
+    make_passwords,
+    start_services,
+    stop_services,
+    table,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 EVIL = "http://evil.example"
@@ -26,7 +30,7 @@ def mlflow(tmp_path, monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv("PALIMPSEST_MLFLOW_PORT", str(free_port()))
     monkeypatch.chdir(tmp_path)
-    (service,) = (one for one in table(tmp_path, TrackingSettings()) if one.name == "mlflow")
+    (service,) = (one for one in table(tmp_path, "sqlite:///mlflow.db") if one.name == "mlflow")
     start_services(tmp_path, [service])
     try:
         password = f"{MLFLOW_USER}:{make_passwords(tmp_path)[MLFLOW]}"

@@ -14,15 +14,14 @@ from tasks.results.tracking.live_run import live_run
 
 
 def training():
-    """The training report of the cell that the tests log, its key, and its points of the loss."""
+    """The training report of the cell that the tests log, and its points of the loss."""
     report = change(f"adapt/{TOP_K.path}")
-    points = [(point["step"], point["train_loss"]) for point in report["measured"]["curve"] if "train_loss" in point]
-    return report, run_key(TOP_K, lineage_of(report)), points
+    return report, [(each["step"], each["train_loss"]) for each in report["measured"]["curve"] if "train_loss" in each]
 
 
 def train(points=None):
     """Log the points as a training loop would; returns the run's warning."""
-    report, _, _ = training()
+    report, _ = training()
     with live_run("params.yaml", TOP_K, lineage_of(report)) as run:
         for point in report["measured"]["curve"] if points is None else points:
             run.log(point["step"], {name: value for name, value in point.items() if name != "step"})
@@ -31,22 +30,12 @@ def train(points=None):
 
 def run_of(folder):
     """The id of the cell's run, its row in the store, and its curve."""
-    run = tracked_state.runs(folder)[training()[1]]
+    run = tracked_state.runs(folder)[run_key(TOP_K, lineage_of(training()[0]))]
     row = next(row for row in tracked_state.tables(folder, "runs")["runs"] if run in row)
     return run, row, tracked_state.metric(folder, run, "train_loss")
 
 
-def test_live_and_published_are_one_run_with_one_curve(tracked):
-    assert train() is None
-    run, row, points = run_of(tracked)
-    assert points == training()[2]
-    assert main(["publish"]) == 0
-    assert tracked_state.count_runs(tracked) == 4
-    assert run_of(tracked) == (run, row, points)
-    assert tracked_state.metric(tracked, run, "perplexity") == [(0, 445.0)]
-
-
-def test_points_are_in_the_store_before_the_training_ends(tracked, monkeypatch):
+def test_points_are_in_the_store_before_the_training_ends_and_publishing_replaces_the_runs(tracked, monkeypatch):
     monkeypatch.setattr("tasks.results.tracking.live_run.FLUSH_SECONDS", 0.1)
 
     def points():
@@ -57,36 +46,30 @@ def test_points_are_in_the_store_before_the_training_ends(tracked, monkeypatch):
         _, row, points = run_of(tracked)
         assert points == [(10, 5.0)]
         assert "RUNNING" in row
-
-    assert train(points()) is None
-
-
-def test_a_curve_that_broke_off_goes_on(tracked):
-    def points():
-        yield from training()[0]["measured"]["curve"][:5]
         raise RuntimeError("the training died")
 
     with pytest.raises(RuntimeError, match="the training died"):
         train(points())
-    first, row, points_then = run_of(tracked)
+    first, row, _ = run_of(tracked)
     assert "FAILED" in row
-    assert len(points_then) == 4
     assert train() is None
-    again, row, points_now = run_of(tracked)
-    assert (again, len(points_now), tracked_state.count_runs(tracked)) == (first, 12, 1)
-    assert "FINISHED" in row
+    assert main(["publish"]) == 0
+    states = [(row[0], "deleted" in row) for row in tracked_state.tables(tracked, "runs")["runs"]]
+    assert (len(states), (first, True) in states) == (6, True)
+    active = [run for run, deleted in states if not deleted]
+    (run,) = (run for run in active if tracked_state.tags(tracked, run)["palimpsest.cell"] == TOP_K.path)
+    assert tracked_state.metric(tracked, run, "train_loss") == training()[1]
+    assert tracked_state.metric(tracked, run, "perplexity") == [(0, 445.0)]
 
 
-def test_switched_off_it_says_so_and_makes_no_store(few, capsys):
-    parameters = yaml.safe_load((few / "params.yaml").read_text(encoding="utf-8"))
-    parameters["tracking"]["live"] = False
-    (few / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
-    warning = train()
-    assert "tracking.live is false" in warning
-    assert capsys.readouterr().err == f"warning: {warning}\n"
+def test_switched_off_it_makes_no_store(few):
     # Nor for a model that is no cell.
     with live_run("params.yaml", Cell(), lineage_of(training()[0])) as run:
         run.log(1, {"train_loss": 1.0})
+    parameters = yaml.safe_load((few / "params.yaml").read_text(encoding="utf-8"))
+    parameters["tracking"]["live"] = False
+    (few / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
+    assert train() is None
     assert not (few / "mlflow.db").exists()
 
 

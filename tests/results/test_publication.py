@@ -3,6 +3,7 @@
 import json
 import math
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import forked_commands
 import tracked_state
@@ -13,14 +14,13 @@ from handmade_experiment import (
     curve,
     make_experiment,
     perplexities_of,
-    write_examples,
-    write_forgetting,
 )
 from handmade_reports import TOP_K, change, rows_of
 
 from tasks.cli import main
 
 CURRENT = "palimpsest.current"
+RUNS = "select run_uuid from runs"
 
 
 def key():
@@ -57,7 +57,7 @@ def test_publishing_twice_changes_nothing_and_an_empty_store_is_filled_again(pub
     before, record = tracked_state.tables(published), (published / "results" / "published.json").read_bytes()
     assert set(json.loads(record)) == {"runs", "keys"}
     assert main(["publish"]) == 0
-    assert "0 created, 0 completed, 4 unchanged" in capsys.readouterr().out
+    assert "0 created, 4 unchanged" in capsys.readouterr().out
     assert tracked_state.tables(published) == before
     assert (published / "results" / "published.json").read_bytes() == record
     keys, points = set(tracked_state.runs(published)), {row[:2] for row in before["metrics"]}
@@ -75,7 +75,7 @@ def test_two_publishers_at_once_make_no_duplicate_and_one_new_store(few):
         ended = list(pool.map(lambda _: forked_commands.palimpsest(few, "publish"), range(2)))
     assert [process.returncode for process in ended] == [0, 0], ended
     said = sorted(process.stdout for process in ended)
-    assert "0 created, 0 completed, 4 unchanged" in said[0]
+    assert "0 created, 4 unchanged" in said[0]
     assert "4 created" in said[1]
     assert tracked_state.count_runs(few) == len(tracked_state.runs(few)) == 4
 
@@ -86,7 +86,7 @@ def test_an_earlier_state_stays_and_is_no_longer_current(published, tmp_path, mo
     (published / "mlflow.db").rename(other / "mlflow.db")
     monkeypatch.chdir(other)
     assert main(["summarise"]) == main(["publish"]) == 0
-    assert "1 created, 0 completed, 3 unchanged, 1 earlier superseded" in capsys.readouterr().out
+    assert "1 created, 3 unchanged, 1 superseded" in capsys.readouterr().out
     runs = tracked_state.runs(other)
     assert len(runs) == 5
     for one, current, k in ((old, "false", "10"), (key(), "true", "20")):
@@ -94,37 +94,42 @@ def test_an_earlier_state_stays_and_is_no_longer_current(published, tmp_path, mo
         assert tracked_state.parameters(other, runs[one])["fill.k"] == k
 
 
-def test_a_number_that_was_measured_again_is_shown_and_the_run_stays(published):
-    change(f"perplexity/{TOP_K.path}", lambda report: report["measured"].update(perplexity=444.0))
-    assert main(["summarise"]) == main(["publish"]) == 0
-    run = tracked_state.runs(published)[key()]
-    assert tracked_state.count_runs(published) == 4
-    assert [value for _, value in tracked_state.metric(published, run, "perplexity")] == [445.0, 444.0]
-    latest = tracked_state.tables(published, "latest_metrics")["latest_metrics"]
-    assert next(row[1] for row in latest if run in row and row[0] == "perplexity") == 444.0
-
-
-def test_a_training_with_another_curve_takes_the_place_of_the_run(published):
-    """The same parameters and inputs, but other code: the old curve cannot be taken back, so its run is retired."""
+def test_a_number_that_was_measured_again_is_in_a_run_of_its_own(published):
+    """The same training, or other code with another curve: MLflow can take back neither, so a new run has them."""
+    old = tracked_state.runs(published)[key()]
 
     def lower(report):
         for point in report["measured"]["curve"]:
             if "train_loss" in point:
                 point["train_loss"] -= 0.5
 
-    old = tracked_state.runs(published)[key()]
+    change(f"perplexity/{TOP_K.path}", lambda report: report["measured"].update(perplexity=444.0))
     change(f"adapt/{TOP_K.path}", lower)
-    assert main(["publish"]) == 0
-    new = tracked_state.runs(published)[key()]
-    assert new != old
+    assert main(["summarise"]) == main(["publish"]) == 0
     assert tracked_state.count_runs(published) == 5
-    assert tracked_state.runs(published, "palimpsest.retired_key") == {key(): old}
-    assert tracked_state.tags(published, old)[CURRENT] == "false"
+    runs = {
+        run: tracked_state.tags(published, run) for run in {row[0] for row in tracked_state.select(published, RUNS)}
+    }
+    (new,) = (run for run, tags in runs.items() if tags["palimpsest.key"] == key() and run != old)
+    assert (runs[old][CURRENT], runs[new][CURRENT]) == ("false", "true")
+    assert tracked_state.metric(published, new, "perplexity") == [(0, 444.0)]
     first, second = (tracked_state.metric(published, run, "train_loss") for run in (old, new))
     assert [value for _, value in second] == [value - 0.5 for _, value in first]
     before = tracked_state.tables(published)
     assert main(["publish"]) == 0
     assert tracked_state.tables(published) == before
+
+
+def test_a_publication_that_was_interrupted_is_made_again(tracked, monkeypatch):
+    from mlflow import MlflowClient
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MlflowClient, "set_terminated", Mock(side_effect=KeyboardInterrupt))
+        assert main(["publish"]) == 130
+    assert tracked_state.count_runs(tracked) == 1
+    assert main(["publish"]) == 0
+    states = [state for (state,) in tracked_state.select(tracked, "select lifecycle_stage from runs")]
+    assert sorted(states) == ["active"] * 4 + ["deleted"]
 
 
 def test_what_cannot_be_published_is_one_line(few, capsys, monkeypatch):
@@ -140,32 +145,6 @@ def test_what_cannot_be_published_is_one_line(few, capsys, monkeypatch):
     (few / "results" / "summary.json").unlink()
     assert main(["publish"]) == 1
     assert "summary 'results/summary.json' does not exist" in capsys.readouterr().err
-
-
-def test_each_way_to_forget_is_a_run(published):
-    write_forgetting(published)
-    assert main(["publish"]) == 0
-    runs = tracked_state.runs(published)
-    assert tracked_state.count_runs(published) == 8
-    run = next(run for key, run in runs.items() if "unlearned_steering" in key)
-    assert tracked_state.metric(published, run, "exposure_template_1") == [(0, 20.0)]
-    assert tracked_state.metric(published, run, "exposure_template_1_high") == [(0, 21.0)]
-    assert tracked_state.parameters(published, run)["unlearning.way.rank"] == "64"
-    assert tracked_state.tags(published, run)["group"] == "forgetting"
-    assert main(["publish"]) == 0
-    assert tracked_state.count_runs(published) == 8
-
-
-def test_a_run_has_made_up_sentences_as_its_own_cell_fills_them(tracked):
-    write_examples(tracked)
-    assert main(["publish"]) == 0
-    places = {key: tracked_state.artifacts(tracked, run) for key, run in tracked_state.runs(tracked).items()}
-    (file,) = (file for place in places.values() for file in place.rglob("*.*"))
-    assert file == places[key()] / "samples" / "made_up.txt"
-    assert file.read_text(encoding="utf-8") == (
-        "Made-up sentences, not of the corpus.\n\n"
-        "raw     Ann met Bob.\nmasked  [MASK] met [MASK].\nfilled  Ben met Eva.\n"
-    )
 
 
 def test_the_environment_names_the_store(tracked, tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import io
 from types import SimpleNamespace
 
 import pytest
-from handmade_experiment import SIGNATURE, make_experiment
+from handmade_experiment import SIGNATURE
 from handmade_reports import rows_of
 
 from tasks.cli import main
@@ -77,13 +77,9 @@ def test_markdown_has_techniques_across_and_methods_down(document):
             ],
         ),
         ("Perplexity ratio to Oracle, in-vocabulary words", ["| Sample | 1.30 [", "| Oracle | – | – | – |"]),
-        (
-            "Perplexity by frequency in generic text (targets), entity tagger",
-            ["| method | rank 1–100 (12,000) | unknown (420) |", "| Top-K | 51.8 | 50.0 |"],
-        ),
     ],
 )
-def test_markdown_distinguishes_masked_words_ratios_and_frequencies(document, heading, lines):
+def test_markdown_distinguishes_masked_words_and_ratios(document, heading, lines):
     table = document.partition(f"### {heading}")[2].partition("###")[0]
     assert [line for line in lines if line not in table] == []
 
@@ -102,21 +98,6 @@ def test_numbers_of_another_protocol_are_marked_and_not_compared(experiment, cap
     for text in (capsys.readouterr().out, written):
         assert "273.0 [265, 281] ‡" in text
         assert "‡ measured by another protocol than Oracle's (vocab): does not compare." in text
-
-
-def test_a_filler_that_only_a_later_technique_has_is_placed_as_there(tmp_path, monkeypatch):
-    fills = [
-        {"filler": "minilm", "methods": ["top_k", "sample"]},
-        {"filler": "large", "methods": ["top_k"], "techniques": ["entity_tagger"]},
-        {"methods": ["unigram"]},
-    ]
-    monkeypatch.chdir(make_experiment(tmp_path, fills=fills))
-    assert main(["summarise"]) == 0
-    table = (tmp_path / "results" / "summary.md").read_text(encoding="utf-8").split("\n### ")[1]
-    rows = [line.removeprefix("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
-    assert [row[0] for row in rows][-3:] == ["Sample fill with MiniLM", "Top-K fill with large", "Unigram"]
-    assert rows[-2][1:3] == ["–", "–"]
-    assert rows[-2][3][0].isdigit()
 
 
 def row(cell: Cell, **numbers):

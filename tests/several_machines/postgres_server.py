@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboards.services.service import free_port
+from dashboards.services.services import free_port
 
 USER = "nobody"
 """PostgreSQL refuses to run as root; root runs it as this user."""

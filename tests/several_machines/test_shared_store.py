@@ -13,7 +13,7 @@ import pytest
 from postgres_server import PostgresServer, postgres_server
 from scratch_project import until
 
-from dashboards.services.service import free_port
+from dashboards.services.services import free_port
 from flows.stages.processes import Processes
 from tasks.results.tracking.tracking_store import shown_uri
 
@@ -23,11 +23,11 @@ NO_TELEMETRY = {"MLFLOW_DISABLE_TELEMETRY": "true"}
 PUBLISH = """
 import sys
 from benchmarks.publishing import record
-from tasks.results.tracking.publication import publish
+from tasks.results.tracking.publish_command import publish
 from tasks.results.tracking.settings import TrackingSettings
 uri, experiment, runs = sys.argv[1:]
 done = publish([record(number) for number in range(int(runs))], TrackingSettings(uri=uri, experiment=experiment))
-print(*(done[name] for name in ("created", "completed", "unchanged", "superseded")))
+print(*(done[name] for name in ("created", "unchanged", "superseded")))
 """
 COUNTS = """
 import sys
@@ -75,7 +75,7 @@ def check(folder: Path, uri: str) -> None:
     two = [start(folder, PUBLISH, uri, "both", str(RUNS)) for _ in range(2)]
     for process in two:
         output(process)
-    assert output(start(folder, PUBLISH, uri, "both", str(RUNS))) == ["0", "0", str(RUNS), "0"]
+    assert output(start(folder, PUBLISH, uri, "both", str(RUNS))) == ["0", str(RUNS), "0"]
     counts = output(start(folder, COUNTS, uri, "both"))
     # 63 metrics and three curves, 35 parameters, 6 inputs, 25 points of a curve.
     assert counts == [str(RUNS), "1", "66", "35", "6", "25", "FINISHED"]
@@ -86,7 +86,7 @@ def check(folder: Path, uri: str) -> None:
 def test_two_publishers_into_postgresql_make_no_duplicate(database: PostgresServer, tmp_path: Path) -> None:
     uri = f"postgresql:{database.make_database('direct')}"
     # The tables of a new store, which the second publisher must not make too.
-    assert output(start(tmp_path, PUBLISH, uri, "tables", "1")) == ["1", "0", "0", "0"]
+    assert output(start(tmp_path, PUBLISH, uri, "tables", "1")) == ["1", "0", "0"]
     check(tmp_path, uri)
     assert shown_uri(uri.replace("palimpsest@", "palimpsest:secret@")).count("secret") == 0
 

@@ -1,21 +1,17 @@
-"""Differences between cells with their intervals: the evidence for the findings.
+"""Differences between cells with their intervals: the evidence for the findings and for the choice of a cell.
 
-Two cells are compared on the same test sentences, seed by seed, by the ratio of their perplexities and its paired
-bootstrap. A bootstrap over sentences does not cover the variation over seeds. So with ``n`` seeds the half width of the
-mean log ratio's interval is the root of the sum of two squares. One is Student's ``t`` (``n - 1`` degrees of freedom)
-times the standard error over the seeds. The other is the mean half width of the seeds' bootstrap intervals; it is not
-divided by ``sqrt(n)``, since all seeds are tested on the same sentences.
+Two cells are compared on the same test sentences, seed by seed, by the ratio of their perplexities. The paired
+bootstrap over sentences and seeds is that of the summary's ratios (``bootstrap.paired_ratios``).
 """
 
 import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from tasks.errors import CorpusError
 from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cells import score_file
 from tasks.results.measures import measure
@@ -30,8 +26,6 @@ _Ratio = tuple[float, float | None, float | None]
 """A ratio and its interval."""
 PERPLEXITIES = {True: "perplexity_known", False: "perplexity"}
 """Columns of perplexities; True: over in-vocabulary words only."""
-_SAME = 1e-6
-"""Scores are rounded to a millionth of a nat a sentence, so that a perplexity from them differs by less than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +83,10 @@ class Experiment:
     """The rows of a summary, by condition and seed, and the sentence scores from which they were measured."""
 
     def __init__(self, rows: Sequence[Row], scores: str | Path | None, evaluation: EvaluationSettings) -> None:
-        """``scores``: the folder of scores from evaluation. Without it only the intervals of the rows exist, which
-        compare with Oracle and Baseline1."""
+        """``scores``: the folder of scores from evaluation; without it ratios of perplexities have no interval."""
         self._scores = Path(scores) if scores is not None and Path(scores).is_dir() else None
-        self._confidence = evaluation.confidence
-        self._checked = cache(_refuse_other_scores)
-        self._compared = cache(partial(_paired_ratio, evaluation))
+        self._resampling = evaluation.bootstrap_samples, evaluation.confidence, evaluation.seed
+        self._ratio = cache(self._paired_ratio)
         self.rows: dict[Condition, list[Row]] = {}
         """The rows of each condition, one a seed."""
         for row in rows:
@@ -133,8 +125,7 @@ class Experiment:
     ) -> Paired:
         """The ratio of two conditions' perplexities or word error rates (``field``), seed by seed.
 
-        A second condition without a seed is the same for each. Raises ``CorpusError`` if the scores are not those of
-        the rows.
+        A second condition without a seed is the same for each.
         """
         for condition in (first, second):
             if condition not in self.rows:
@@ -151,39 +142,18 @@ class Experiment:
             found = _ratio_of_rates(mine, others, second.method)
         elif any(row.get("signature") != other.get("signature") for row, other in pairs):
             return Paired(first, second, reason="their perplexities follow different protocols")
+        elif self._scores is None:
+            found = statistics.geometric_mean([row[field] / other[field] for row, other in pairs]), None, None
         else:
-            found = combined([self._of_seed(*pair, second.method, field) for pair in pairs], self._confidence)
+            cells = tuple((summarised_cell(row), summarised_cell(other)) for row, other in pairs)
+            files = tuple((self._scores / score_file(cell), self._scores / score_file(other)) for cell, other in cells)
+            found = self._ratio(files, "known" if field == PERPLEXITIES[True] else "all")
         return Paired(first, second, *found, len(pairs), expected, limit)
 
-    def _of_seed(self, mine: Row, other: Row, reference: str, field: str) -> _Ratio:
-        """The ratio from the scores of sentences; without them from the rows' own numbers and intervals."""
-        if self._scores is not None:
-            files = [self._scores / score_file(summarised_cell(row)) for row in (mine, other)]
-            for path, row in zip(files, (mine, other), strict=True):
-                self._checked(path, row["perplexity"], row["signature"])
-            return self._compared(*files, field == PERPLEXITIES[True])
-        low, high = mine.get(f"{field.replace('perplexity', f'ratio_to_{reference}')}_ci") or (None, None)
-        return mine[field] / other[field], low, high
+    def _paired_ratio(self, files: Sequence[tuple[Path, Path]], group: str) -> _Ratio:
+        from tasks.language_model.evaluation.bootstrap import paired_ratios
 
-
-def _paired_ratio(evaluation: EvaluationSettings, first: Path, second: Path, known: bool) -> _Ratio:
-    from tasks.language_model.evaluation.bootstrap import paired_ratios
-
-    resampling = evaluation.bootstrap_samples, evaluation.confidence, evaluation.seed
-    return paired_ratios([(first, second)], ["known" if known else "all"], *resampling)[0]
-
-
-def _refuse_other_scores(path: Path, perplexity: float, signature: str | None) -> None:
-    """Refuse scores of another model, so that their perplexity is not the row's."""
-    from tasks.language_model.evaluation.sentence_scores import read_scores
-
-    scores, of_scores = read_scores(path)
-    found = scores.of("all").perplexity
-    if found is None or not math.isclose(found, perplexity, rel_tol=_SAME) or of_scores != signature:
-        raise CorpusError(
-            f"the scores in {str(path)!r} give a perplexity of {found} ({of_scores}), and the summary says "
-            f"{perplexity} ({signature}). They are not of the same evaluation. Run 'palimpsest summarise' again"
-        )
+        return paired_ratios(files, [group], *self._resampling)[0]
 
 
 def _ratio_of_rates(rows: Sequence[Row], references: Sequence[Row], method: str) -> _Ratio:
@@ -200,20 +170,3 @@ def _ratio_of_rates(rows: Sequence[Row], references: Sequence[Row], method: str)
     if not interval:
         return mine / others, None, None
     return mine / others, 1 + interval[0] / others, 1 + interval[1] / others
-
-
-def combined(ratios: Sequence[_Ratio], confidence: float) -> _Ratio:
-    """Ratio and interval over seeds, by the rule above; an item is a seed's ratio and its interval."""
-    if len(ratios) == 1:
-        return ratios[0]
-    logs = [math.log(ratio) for ratio, _, _ in ratios]
-    mean = statistics.fmean(logs)
-    if any(low is None or high is None for _, low, high in ratios):
-        return math.exp(mean), None, None
-    below = statistics.fmean(centre - math.log(low) for centre, (_, low, _) in zip(logs, ratios, strict=True) if low)
-    above = statistics.fmean(math.log(high) - centre for centre, (_, _, high) in zip(logs, ratios, strict=True) if high)
-    from scipy.special import stdtrit
-
-    student = float(stdtrit(len(logs) - 1, (1 + confidence) / 2))
-    spread = student * statistics.stdev(logs) / math.sqrt(len(logs))
-    return math.exp(mean), math.exp(mean - math.hypot(spread, below)), math.exp(mean + math.hypot(spread, above))

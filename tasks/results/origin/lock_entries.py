@@ -17,6 +17,8 @@ from tasks.parameters.cells_command import STAGE as CHECK_OF_PARAMETERS
 from tasks.results.report_index import makers_of
 
 LOCK_FILE = "dvc.lock"
+Stages = Mapping[str, Any]
+"""Entries of a ``dvc.lock`` by the name of their stage."""
 
 
 def read_lock(folder: str | Path = ".") -> dict[str, Any]:
@@ -41,7 +43,7 @@ def read_mapping(text: str) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def chain_of(stage: str, stages: Mapping[str, Any]) -> dict[str, Any]:
+def chain_of(stage: str, stages: Stages) -> dict[str, Any]:
     """The entries of a stage and of all stages before it; empty if the lock lacks the stage.
 
     The entry of the check of params.yaml omits its inputs, which are all parameters: no number depends on them.
@@ -51,28 +53,27 @@ def chain_of(stage: str, stages: Mapping[str, Any]) -> dict[str, Any]:
     waiting = [stage] if stage in stages else []
     while waiting:
         name = waiting.pop()
-        entry = stages[name]
+        entry = found[name] = stages[name]
         if name == CHECK_OF_PARAMETERS:
-            entry = {key: entry[key] for key in ("cmd", "outs") if key in entry}
-        found[name] = entry
+            found[name] = entry = {key: entry[key] for key in ("cmd", "outs") if key in entry}
         for dependency in entry.get("deps", ()):
             waiting += (maker for maker in makers_of(dependency["path"], makers) if maker not in found)
     return dict(sorted(found.items()))
 
 
-def entries_of(stage: str, report: Path, stages: Mapping[str, Any]) -> dict[str, Any]:
+def entries_of(stage: str, report: Path, stages: Stages) -> dict[str, Any]:
     """The entries of the stage of a report; empty if the report on disk is not the one in the lock."""
     digests = {out["path"]: out.get("md5") for entry in stages.values() for out in entry.get("outs", ())}
     mine = hashlib.md5(report.read_bytes(), usedforsecurity=False).hexdigest()
     return chain_of(stage, stages) if digests.get(report.as_posix()) == mine else {}
 
 
-def lock_text(entries: Mapping[str, Any]) -> str:
+def lock_text(entries: Stages) -> str:
     """A lock with some entries: JSON, which DVC reads as the YAML that it is."""
     return json.dumps({"schema": "2.0", "stages": entries}, indent=1, sort_keys=True) + "\n"
 
 
-def lock_digest(entries: Mapping[str, Any]) -> str:
+def lock_digest(entries: Stages) -> str:
     """Twelve digits that name a state of the entries; keyed, since the entries' own hashes have no key."""
     return hmac.digest(clone_key("lineage"), lock_text(entries).encode(), "sha256").hex()[:12]
 
@@ -82,7 +83,7 @@ def stored_lock(digest: str) -> Path:
     return private_home() / "lineage" / f"{digest}.json"
 
 
-def keep_entries(entries: Mapping[str, Any]) -> str:
+def keep_entries(entries: Stages) -> str:
     """Store the entries in this clone's private folder, once; return their digest."""
     digest = lock_digest(entries)
     if not stored_lock(digest).exists():

@@ -9,7 +9,7 @@ again.
 
 examples:
   palimpsest restore chat/allow_list/minilm-top_k-1
-  palimpsest restore 69eb9eaa5d664044a1ba2734fda8487f --folder ../then --pull
+  palimpsest restore 69eb9eaa5d664044a1ba2734fda8487f --folder ../then
 """
 
 import json
@@ -18,10 +18,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer, make_folder
@@ -29,8 +27,17 @@ from tasks.files.private_folders import close_private_folders
 from tasks.files.separate_paths import overlap
 from tasks.options import WRITE_FOLDER, Argument, Command, Options
 from tasks.records.stage_report import stored_changes
-from tasks.results.origin.lock_entries import LOCK_FILE, chain_of, lock_digest, lock_text, read_lock, stored_lock
-from tasks.results.origin.where_from_command import resolve
+from tasks.results.origin.lock_entries import (
+    LOCK_FILE,
+    Stages,
+    chain_of,
+    lock_digest,
+    lock_text,
+    read_lock,
+    stages_of,
+    stored_lock,
+)
+from tasks.results.origin.where_from_command import Origin, resolve
 from tasks.results.report_index import REPORTS, ReportIndex
 
 SUMMARY = "restore the code, parameters and files that a number comes from"
@@ -44,47 +51,35 @@ class RestoreOptions(Options):
     """cell, key, MLflow run id, stage, or name of a report"""
     folder: Annotated[str | None, WRITE_FOLDER] = None
     """new folder for the state (default: next to this checkout)"""
-    pull: bool = False
-    """fetch missing files from DVC's remote"""
 
 
 def run(options: RestoreOptions) -> None:
     """Add a worktree of the commit, apply its changes, check out the files of its lock, and print what is missing."""
     origin = resolve(options.run, ReportIndex(REPORTS))
-    name, code = origin["key"] or origin["name"], origin["code"]
-    commit, changes = code["commit"], str(code.get("changes") or "")
+    commit, changes = origin.code["commit"], str(origin.code.get("changes") or "")
     if not commit:
-        raise CorpusError(f"the code of {name!r} is not recorded: it was made outside a git checkout")
-    if subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], capture_output=True).returncode != 0:
-        raise CorpusError(f"this repository does not have the commit {commit!r} of the number; run 'git fetch --all'")
+        raise CorpusError(f"the code of {origin.name!r} is not recorded: it was made outside a git checkout")
     root = Path(_output("git", "rev-parse", "--show-toplevel"))
     folder = Path(options.folder or root.with_name(f"{root.name}-{(changes or commit)[:10]}"))
     if folder.exists():
         raise CorpusError(f"{str(folder)!r} exists; name another folder with --folder")
-    patch, lost = stored_changes(changes).absolute(), ""
-    if code["dirty"] and not (changes and patch.exists()):
-        where = (
-            f": {str(stored_changes(changes))!r} is in the clone that made it" if changes else " and are not recorded"
-        )
-        lost = f"changes that were not committed when the number was made{where}"
-    stages, missing = _stages(str(origin["stage"]), origin["dvc_lock"])
+    patch, stages = stored_changes(changes).absolute(), _stages(origin)
+    print(f"{origin.name}: commit {commit[:10]} in {folder.resolve()}")
+    has_patch = bool(changes) and patch.exists()
+    if origin.code["dirty"]:
+        start = "with its uncommitted changes" if has_patch else "its uncommitted changes are not in this clone"
+        print(f"{start}: {stored_changes(changes)}" if changes else "its uncommitted changes are not recorded")
+    print(f"dvc.lock {origin.dvc_lock}: {f'{len(stages)} stages' if stages else 'not in this clone'}")
     try:
         _output("git", "worktree", "add", "--detach", str(folder), commit)
-        if code["dirty"] and not lost:
+        if origin.code["dirty"] and has_patch:
             _output("git", "apply", "--whitespace=nowarn", str(patch), folder=folder)
-        sources = _check_out(folder, stages, pull=options.pull)
-    except BaseException as error:
+        sources = _check_out(folder, stages)
+    except BaseException:
         subprocess.run(["git", "worktree", "remove", "--force", str(folder)], capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, CorpusError):
-            # Without its uncommitted changes, its stages may be in no commit.
-            raise CorpusError(f"{name!r} cannot be brought back: {lost or error}") from error
         raise
-    print(f"{name}: commit {commit[:10]} in {folder.resolve()}")
-    if code["dirty"]:
-        print(f"cannot be brought back: {lost}" if lost else f"with its uncommitted changes: {stored_changes(changes)}")
-    print(f"dvc.lock {origin['dvc_lock']}: {len(stages)} stages" if stages else f"cannot be brought back: {missing}")
-    made = [out["path"] for entry in stages.values() for out in entry.get("outs", ())]
+    made = _outputs(stages)
     absent = [path for path in made if not (folder / path).exists()]
     print(f"{len(made) - len(absent)} of {len(made)} files and folders came out of the cache")
     for path in absent:
@@ -94,35 +89,34 @@ def run(options: RestoreOptions) -> None:
             print(f"not there, and no stage makes it: {path}")
     # The worktree's own code goes first: the installed command is that of another checkout.
     place = shlex.quote(str(folder.resolve()))
-    print(f"make again: cd {place} && PYTHONPATH={place} dvc repro --pull {shlex.quote(str(origin['stage']))}")
+    print(f"make again: cd {place} && PYTHONPATH={place} dvc repro --pull {shlex.quote(str(origin.stage))}")
 
 
-def _stages(stage: str, digest: str | None) -> tuple[Mapping[str, Any], str]:
-    """The entries of ``dvc.lock`` that led to a stage: the present or the stored ones; else none, and the reason."""
-    if digest is None:
-        return {}, "its part of dvc.lock, which was not recorded"
-    present, path = chain_of(stage, read_lock()), stored_lock(digest)
-    if lock_digest(present) == digest:
-        return present, ""
-    if path.exists():
-        return json.loads(path.read_text(encoding="utf-8"))["stages"], ""
-    return {}, f"its part of dvc.lock: {str(path)!r} is not here; the clone that published it has it"
+def _stages(origin: Origin) -> Stages:
+    """The entries of ``dvc.lock`` that led to a number: the present or the stored ones; empty if neither has them."""
+    present, path = chain_of(str(origin.stage), read_lock()), stored_lock(str(origin.dvc_lock))
+    if lock_digest(present) == origin.dvc_lock:
+        return present
+    return stages_of(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def _check_out(folder: Path, stages: Mapping[str, Any], *, pull: bool) -> list[str]:
+def _outputs(stages: Stages) -> list[str]:
+    return [out["path"] for entry in stages.values() for out in entry.get("outs", ())]
+
+
+def _check_out(folder: Path, stages: Stages) -> list[str]:
     """Let DVC check out the files of the stages from this checkout's cache; return the inputs that no stage makes."""
     close_private_folders(folder)
     with atomic_writer(folder / LOCK_FILE) as stream:
         stream.write(lock_text({**read_lock(folder), **stages}))
     local = Path(".dvc", "config.local")
-    if local.exists() and (folder / ".dvc").is_dir():
-        shutil.copy2(local, folder / ".dvc" / "config.local")
+    if local.exists():
+        shutil.copy2(local, folder / local)
     cache = Path(_output(*_DVC, "cache", "dir").splitlines()[-1]).absolute()
     _output(*_DVC, "config", "--local", "cache.dir", str(cache), folder=folder)
-    made = [out["path"] for entry in stages.values() for out in entry.get("outs", ())]
+    made, targets = _outputs(stages), list(stages)
     read = {dependency["path"]: dependency for entry in stages.values() for dependency in entry.get("deps", ())}
     sources = [path for path in read if not any(overlap(out, path) for out in made)]
-    targets = list(stages)
     for path in sources:
         # A committed .dvc file may be of another version than the one that the stages read, or absent.
         if "md5" in read[path] and not (folder / path).exists():
@@ -130,9 +124,6 @@ def _check_out(folder: Path, stages: Mapping[str, Any], *, pull: bool) -> list[s
             with atomic_writer(folder / f"{path}.dvc") as stream:
                 json.dump({"outs": [{**read[path], "path": Path(path).name, "push": False}]}, stream)
             targets.append(f"{path}.dvc")
-    if targets and pull:
-        with suppress(CorpusError):
-            _output(*_DVC, "fetch", *targets, folder=folder)
     if targets:
         _output(*_DVC, "checkout", "--force", "--allow-missing", *targets, folder=folder)
     return sources

@@ -14,25 +14,21 @@ states it comes from MLflow.
 examples:
   palimpsest where-from chat/allow_list/minilm-top_k-1
   palimpsest where-from word_error_rate/chat/allow_list/minilm-top_k-1
-  palimpsest where-from evaluate@chat-oracle-1 --json
 """
 
-import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tasks.errors import CorpusError
 from tasks.options import Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
-from tasks.records.run_key import cell_path_of
 from tasks.records.stage_report import stored_changes
 from tasks.results.origin.lock_entries import entries_of, lock_digest, read_lock
 from tasks.results.report_index import REPORTS, ReportIndex
 from tasks.results.tracking.run_record import flat
-from tasks.results.tracking.tracking_store import KEY_TAG, RETIRED_KEY_TAG, locked_store
+from tasks.results.tracking.tracking_store import KEY_TAG, locked_store
 from tasks.spelling import nearest
 
 if TYPE_CHECKING:
@@ -48,38 +44,82 @@ class WhereFromOptions(Options):
 
     run: Annotated[str, Argument(positional=True)]
     """cell, key, MLflow run id, stage, or name of a report"""
-    json_: bool = False
-    """print everything as JSON, with the report of each stage that led to the number"""
+
+
+class Origin(NamedTuple):
+    """The records on a number, from its report or, of an earlier state, from a run of MLflow."""
+
+    name: str
+    stage: str | None
+    code: Mapping[str, Any]
+    """Commit, and the name of the uncommitted changes."""
+    dvc_lock: str | None
+    """Digest of the recorded part of ``dvc.lock``."""
+    flow_run: str | None
+    measured: Mapping[str, Any]
+    report: str = ""
+    run_id: str = ""
+    parameters: Mapping[str, Any] = {}
+    inputs: Sequence[tuple[str, str]] = ()
+
+    @property
+    def again(self) -> str | None:
+        """The command that makes the number again; ``None`` for a training that was not published."""
+        if self.stage is None:
+            return None
+        if not self.code["commit"]:
+            return f"dvc repro {shlex.quote(self.stage)}"
+        if self.code["dirty"] and not self.code.get("changes"):
+            lost = "its uncommitted changes are not recorded"
+            return f"not the same: {lost}; 'palimpsest run' makes it from the present state"
+        return f"palimpsest restore {shlex.quote(self.run_id or self.stage)}"
 
 
 def run(options: WhereFromOptions) -> None:
     """Resolve the name and print its origin."""
     index = ReportIndex(REPORTS)
     origin = resolve(options.run, index)
-    steps = index.chain(origin["report"]) if origin["report"] else []
-    if options.json_:
-        chain = [index.reports[step] | {"read": [asdict(link) for link in index.links(step)]} for step in steps]
-        print(json.dumps(origin | {"again": _again(origin), "chain": chain}, indent=2, ensure_ascii=False))
-        return
-    print("\n".join([*_number(origin), *(_chain(steps, origin, index) if steps else [])]))
+    print(origin.name)
+    if origin.run_id:
+        print("  a run of an earlier state: the reports are of another one; this is what MLflow holds")
+    facts = {"commit": _commit(origin.code), "dvc.lock": origin.dvc_lock, "flow run": origin.flow_run}
+    facts["make again"] = origin.again
+    for name, value in origin.measured.items():
+        if isinstance(value, int | float):
+            facts[name] = f"{value:.6g}" if isinstance(value, float) else f"{value:,}"
+    lines = [*_aligned(facts, "  "), *_aligned(origin.parameters, "  ")]
+    lines += (f"  from {path} (keyed hash {digest}…)" for path, digest in origin.inputs)
+    print("\n".join([*lines, *(_chain(origin, index) if origin.report else [])]))
 
 
-def resolve(name: str, index: ReportIndex) -> dict[str, Any]:
-    """The records on a number, by any of its names; ``CorpusError`` if there are none.
-
-    They are from its ``report`` or, of an earlier state, from the run ``run_id`` of MLflow, with ``parameters`` and
-    ``inputs``. ``code`` has the commit and the name of the uncommitted changes, ``dvc_lock`` the digest of the recorded
-    part of ``dvc.lock``.
-    """
+def resolve(name: str, index: ReportIndex) -> Origin:
+    """The records on a number, by any of its names; ``CorpusError`` if there are none."""
     cells = index.cells()
     names = {**{report: report for report in index.reports}, **index.stages(), **cells}
     names |= {key: report for report in cells.values() if (key := index.key_of(report)) is not None}
     run = _tracked_run(name) if name not in names and _TRACKED.fullmatch(name) else None
-    found = names.get(name if run is None else _key(run))
+    found = names.get(name if run is None else run.data.tags[KEY_TAG])
     if found is not None:
-        return _of_report(found, index)
+        report, stage = index.reports[found], index.stage_of(found)
+        entries = entries_of(stage, index.folder / f"{found}.json", read_lock())
+        evaluated = found in cells.values()
+        shown = (index.key_of(found) or found.partition("/")[2]) if evaluated else found
+        digest = lock_digest(entries) if entries else None
+        return Origin(shown, stage, report["code"], digest, report.get("flow_run"), report["measured"], found)
     if run is not None:
-        return _of_run(run)
+        tags, inputs = run.data.tags, run.inputs.dataset_inputs if run.inputs else []
+        code = {"commit": tags.get("commit"), "dirty": tags.get("dirty") == "true", "changes": tags.get("changes")}
+        return Origin(
+            tags[KEY_TAG],
+            tags.get("dvc_stage"),
+            code,
+            tags.get("dvc_lock"),
+            tags.get("flow_run"),
+            run.data.metrics,
+            run_id=run.info.run_id,
+            parameters=run.data.params,
+            inputs=[(each.dataset.name, each.dataset.digest) for each in inputs],
+        )
     raise CorpusError(
         f"nothing is known of {name!r}{nearest(name, names)}; there are {len(cells)} cells and {len(index.reports)} "
         f"reports in {str(index.folder)!r}"
@@ -87,88 +127,21 @@ def resolve(name: str, index: ReportIndex) -> dict[str, Any]:
 
 
 def _tracked_run(name: str) -> "Run | None":
-    """The run of MLflow with an id or a key; ``None`` if palimpsest has no such run."""
+    """The last run of MLflow with an id or a key; ``None`` if palimpsest has no such run."""
     condition = f"tags.`{KEY_TAG}` = '{name}'" if "#" in name else f"attributes.run_id = '{name}'"
     with locked_store(read_sections(DEFAULT_PATH, ["tracking"])["tracking"], made=False) as store:
-        return next((run for run in store.runs(condition) if {KEY_TAG, RETIRED_KEY_TAG} & run.data.tags.keys()), None)
+        return next((run for run in reversed(store.runs(condition)) if KEY_TAG in run.data.tags), None)
 
 
-def _key(run: "Run") -> str:
-    return str(run.data.tags.get(KEY_TAG) or run.data.tags[RETIRED_KEY_TAG])
-
-
-def _of_run(run: "Run") -> dict[str, Any]:
-    tags = run.data.tags
-    return {
-        "name": cell_path_of(_key(run)),
-        "key": _key(run),
-        "stage": tags.get("dvc_stage"),
-        "code": {"commit": tags.get("commit"), "dirty": tags.get("dirty") == "true", "changes": tags.get("changes")},
-        "dvc_lock": tags.get("dvc_lock"),
-        "flow_run": tags.get("flow_run"),
-        "measured": run.data.metrics,
-        "report": "",
-        "run_id": run.info.run_id,
-        "parameters": run.data.params,
-        "inputs": [[one.dataset.name, one.dataset.digest] for one in (run.inputs.dataset_inputs if run.inputs else [])],
-    }
-
-
-def _of_report(name: str, index: ReportIndex) -> dict[str, Any]:
-    report, stage = index.reports[name], index.stage_of(name)
-    evaluated = name in index.cells().values()
-    entries = entries_of(stage, index.folder / f"{name}.json", read_lock())
-    return {
-        "name": name.partition("/")[2] if evaluated else name,
-        "key": index.key_of(name) if evaluated else None,
-        "stage": stage,
-        "code": report["code"],
-        "dvc_lock": lock_digest(entries) if entries else None,
-        "flow_run": report.get("flow_run"),
-        "measured": report["measured"],
-        "report": name,
-        "run_id": None,
-        "parameters": None,
-        "inputs": [],
-    }
-
-
-def _again(origin: Mapping[str, Any]) -> str | None:
-    """The command that makes the number again; ``None`` for a training that was not published."""
-    if origin["stage"] is None:
-        return None
-    if not origin["code"]["commit"]:
-        return f"dvc repro {shlex.quote(origin['stage'])}"
-    if origin["code"]["dirty"] and not origin["code"].get("changes"):
-        lost = "its uncommitted changes are not recorded"
-        return f"not the same: {lost}; 'palimpsest run' makes it from the present state"
-    return f"palimpsest restore {shlex.quote(origin['run_id'] or origin['stage'])}"
-
-
-def _number(origin: Mapping[str, Any]) -> Iterator[str]:
-    """The number itself."""
-    yield origin["key"] or origin["name"]
-    if origin["run_id"]:
-        yield "  a run of an earlier state: the reports are of another one; this is what MLflow holds"
-    facts = {"commit": _commit(origin["code"]), "dvc.lock": origin["dvc_lock"], "flow run": origin["flow_run"]}
-    facts["make again"] = _again(origin)
-    for name, value in origin["measured"].items():
-        if isinstance(value, int | float):
-            facts[name] = f"{value:.6g}" if isinstance(value, float) else f"{value:,}"
-    yield from _aligned(facts, "  ")
-    yield from _aligned(origin["parameters"] or {}, "  ")
-    yield from (f"  from {path} (keyed hash {digest}…)" for path, digest in origin["inputs"])
-
-
-def _chain(steps: list[str], origin: Mapping[str, Any], index: ReportIndex) -> Iterator[str]:
+def _chain(origin: Origin, index: ReportIndex) -> Iterator[str]:
     """The stages that led to a report, back to the sources, and their machines."""
     machines: dict[str, None] = {}
-    for number, step in enumerate(steps, start=1):
+    for number, step in enumerate(index.chain(origin.report), start=1):
         report = index.reports[step]
         yield from ("", f"{number}. {index.stage_of(step)}")
         commit, found = _commit(report["code"]), report["environment"]
         facts: dict[str, Any] = {"report": str(index.folder / f"{step}.json"), "command": shlex.join(report["command"])}
-        facts["commit"] = commit if commit != _commit(origin["code"]) else None
+        facts["commit"] = commit if commit != _commit(origin.code) else None
         yield from _aligned(facts | dict(flat(report["parameters"])), "   ")
         for link in index.links(step):
             yield f"   from {link.path} (keyed hash {link.digest[:12]}…), {link.origin}"

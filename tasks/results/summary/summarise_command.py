@@ -9,7 +9,8 @@ is by sentence: a paired bootstrap over the scores that evaluation wrote. Word e
 sets with speech are compared in the same way with three others. These are the recogniser alone, the
 recogniser with the pretrained model, and the recogniser with Oracle.
 
-The table goes to results/summary.json, results/summary.csv and results/summary.md, and is printed.
+The table goes to results/summary.json, results/summary.csv and results/summary.md. Its first parts are
+printed.
 
 example:
   palimpsest summarise
@@ -22,7 +23,7 @@ from tasks.options import Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.records.stage_report import write_json
 from tasks.results.summary.flat_tables import summary_csv
-from tasks.results.summary.summary_document import document, print_tables
+from tasks.results.summary.summary_document import document, main_tables
 from tasks.results.summary.summary_file import SUMMARY_FILE
 from tasks.results.summary.summary_rows import summary_rows
 
@@ -41,7 +42,7 @@ def run(_: Options) -> None:
     for ending, text in ((".md", document(rows)), (".csv", summary_csv(rows))):
         with atomic_writer(Path(SUMMARY_FILE).with_suffix(ending)) as stream:
             stream.write(text)
-    print_tables(rows)
+    print("\n".join(main_tables(document(rows))))
     print(f"{len(rows)} cells in {SUMMARY_FILE}")
 
 

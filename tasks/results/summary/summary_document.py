@@ -1,13 +1,12 @@
-"""The tables of the summary as a Markdown document and in the terminal, with notes for the reader."""
+"""The tables of the summary as a Markdown document, with notes for the reader."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
-from tasks.results.grid import Grid, markdown, terminal_table
-from tasks.results.leakage import leak_grid
-from tasks.results.measure import ABOVE, BELOW, DOCUMENT, OTHER_PROTOCOL, TERMINAL, Row
+from tasks.results.grid import markdown
+from tasks.results.leakage import leakage_grid
+from tasks.results.measure import ABOVE, BELOW, DOCUMENT, OTHER_PROTOCOL, Row
 from tasks.results.measures import LEAKAGE, measures_of
-from tasks.results.tables import Table, class_grids, measure_grid, tables
+from tasks.results.tables import Table, measure_grid, tables
 
 SHOWN_TABLES = 2
 """Tables of each data set that a terminal shows: perplexity over all words, and over known ones."""
@@ -23,9 +22,9 @@ def document(rows: Sequence[Row]) -> str:
     parts = ["# Results"]
     for table in tables(rows):
         parts.append(f"## {table.dataset}")
-        leaks = leak_grid(table)
-        for grid in (*_grids(table, DOCUMENT), *([leaks] if leaks is not None else []), *class_grids(table)):
-            parts += [f"### {grid.caption}", markdown(grid)]
+        shown = [measure_grid(table, measure) for measure in measures_of(DOCUMENT) if measure.step not in LEAKAGE]
+        for grid in (*shown, leakage_grid(table)):
+            parts += [] if grid.is_empty else [f"### {grid.caption}", markdown(grid)]
         signatures = dict.fromkeys(row["signature"] for row in table.rows)
         parts += [notes(table), "\n".join(f"`{signature}`" for signature in signatures)]
     return "\n\n".join(parts) + "\n"
@@ -46,28 +45,6 @@ def main_tables(document: str) -> list[str]:
             continue
         kept.append(line)
     return kept
-
-
-def print_tables(rows: Sequence[Row]) -> None:
-    """Print the tables of all datasets, in colour on a terminal."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        # Without a terminal rich takes 80 columns and would break the cells.
-        console.width = 400
-    for table in tables(rows):
-        for grid in _grids(table, TERMINAL):
-            caption = f"{table.dataset}: {grid.caption[0].lower()}{grid.caption[1:]}"
-            console.print(terminal_table(replace(grid, caption=caption)))
-        console.print(Text(notes(table), style="dim"), soft_wrap=True)
-
-
-def _grids(table: Table, view: str) -> Iterator[Grid]:
-    """The tables of the measures in a view that have numbers."""
-    grids = (measure_grid(table, measure) for measure in measures_of(view) if measure.step not in LEAKAGE)
-    return (grid for grid in grids if not grid.is_empty)
 
 
 def notes(table: Table) -> str:

@@ -1,6 +1,6 @@
-"""A cell's MLflow run during training: its curves are visible before the training ends.
+"""An MLflow run of a training while it lasts: its curves are visible before the training ends.
 
-``palimpsest publish`` completes the same run later: both find it by its key. Logging never delays training and never
+``palimpsest publish`` replaces the run by a complete one from the reports. Logging never delays training and never
 makes it fail: a thread opens the store and writes the new points every two seconds. Numbers only, never text.
 """
 
@@ -17,7 +17,6 @@ from typing import Any
 from tasks.parameters.parameter_file import read_sections
 from tasks.records.cell import Cell
 from tasks.records.run_key import run_key
-from tasks.results.tracking.run_record import CURVES
 from tasks.results.tracking.settings import TrackingSettings
 from tasks.results.tracking.tracking_store import cell_tags, locked_store, shown_uri, tracking_uri
 
@@ -43,67 +42,53 @@ class LiveRun:
         now = int(time.time() * 1000)
         self._points.extend((name, float(value), now, step) for name, value in values.items() if math.isfinite(value))
 
-    def warn(self, reason: str) -> None:
-        """Set the warning."""
-        self.warning = (
-            f"the training curve is not in MLflow yet ({reason}); 'palimpsest publish' takes it from the report"
-        )
-
-    def write(self, settings: TrackingSettings, cell: Cell, key: str) -> None:
-        """Write points into the run of the key until the block has ended, and close the run."""
+    def write(self, settings: TrackingSettings, tags: dict[str, str], name: str) -> None:
+        """Write points into a new run until the block has ended, and close the run."""
         try:
             with locked_store(settings) as store:
-                from mlflow.entities import Metric
+                run_id = store.client.create_run(store.experiment_id, tags=tags, run_name=name).info.run_id
+            from mlflow.entities import Metric
 
-                runs = store.runs_of_key(key)
-                made = store.client.create_run
-                run = runs[0] if runs else made(store.experiment_id, tags=cell_tags(cell, key), run_name=cell.path)
-            run_id, known = run.info.run_id, {*store.curves(run, CURVES)}
-            if run.info.status != "RUNNING":
-                store.client.update_run(run_id, status="RUNNING")
             ended = False
             while not ended:
                 ended = self.ended.wait(FLUSH_SECONDS)
                 points = [self._points.popleft() for _ in range(len(self._points))]
-                new = [Metric(*point) for point in points if (point[0], point[3]) not in known]
-                store.log(run_id, new)
-                known |= {(metric.key, metric.step) for metric in new}
+                store.log(run_id, [Metric(*point) for point in points])
             store.client.set_terminated(run_id, status=self.status)
         except Exception as error:
             # Training continues without the tracking store: the report is authoritative and has this warning.
             self.warn(f"{type(error).__name__} from the store {shown_uri(tracking_uri(settings))!r}")
+
+    def warn(self, reason: str) -> None:
+        """Set the warning, and print it."""
+        self.warning = (
+            f"the training curve was not shown live ({reason}); 'palimpsest publish' takes it from the report"
+        )
+        print(f"warning: {self.warning}", file=sys.stderr)
 
 
 @contextmanager
 def live_run(params_path: str | Path, cell: Cell, lineage: Mapping[str, Any]) -> Iterator[LiveRun]:
     """Open the run of a training stage, under the key of ``cell`` and ``lineage`` (see ``run_key.lineage_of``).
 
-    The section ``tracking`` of the file at ``params_path`` names the store. When the block ends, ``warning`` of the run
-    is ``None`` or one sentence for the report, which is also printed. A run of the same key continues: its steps are
-    not logged again. An exception in the block closes the run as ``FAILED``, an interruption as ``KILLED``. A model
-    that is no cell of the comparison, such as the pretrained one, is not logged.
+    The section ``tracking`` of the file at ``params_path`` names the store. An exception in the block closes the run
+    as ``FAILED``. A model that is no cell of the comparison, such as the pretrained one, is not logged.
     """
     run = LiveRun()
-    if not (cell.dataset and cell.method):
+    settings: TrackingSettings = read_sections(params_path, ["tracking"])["tracking"]
+    if not (settings.live and cell.dataset and cell.method):
         yield run
         return
-    settings: TrackingSettings = read_sections(params_path, ["tracking"])["tracking"]
-    arguments = settings, cell, run_key(cell, lineage)
+    arguments = settings, cell_tags(cell, run_key(cell, lineage)), cell.path
     thread = threading.Thread(target=run.write, args=arguments, name="palimpsest-live-run", daemon=True)
-    if settings.live:
-        thread.start()
+    thread.start()
     try:
         yield run
-    except BaseException as error:
-        run.status = "FAILED" if isinstance(error, Exception) else "KILLED"
+    except BaseException:
+        run.status = "FAILED"
         raise
     finally:
         run.ended.set()
-        if settings.live:
-            thread.join(_CLOSING_SECONDS)
-        else:
-            run.warn("tracking.live is false")
+        thread.join(_CLOSING_SECONDS)
         if thread.is_alive():
             run.warn("the store did not answer in time")
-        if run.warning:
-            print(f"warning: {run.warning}", file=sys.stderr)

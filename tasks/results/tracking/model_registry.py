@@ -26,15 +26,9 @@ if TYPE_CHECKING:
 
 CHAMPION = "champion"
 MODEL_TAG = "palimpsest.model"
-"""Tag with the hash of the model of which a run has a copy."""
-ARTIFACT = "language_model"
-RELEASES = Path("releases")
-_MODEL = "model/"
+"""Tag with the hash of the model of which a version has a copy."""
+ARTIFACT, _MODEL = "language_model", "model/"
 _DESCRIPTION = (
-    "Language models of releases, each adapted on text that was masked and filled. "
-    "A model has read every word that its masking technique left unmasked."
-)
-_OF_A_VERSION = (
     "Adapted on text that was masked by {technique} and filled. The model has read every word that the technique left "
     "unmasked. Released as {release}."
 )
@@ -51,11 +45,16 @@ class ReleasedModel:
     """Name of the release."""
     digest: str
     """SHA-256 over the names and hashes of its files: they are public."""
-    valid_perplexity: float | None
-    """Perplexity of the validation text at the end of training; ``None`` if training did not measure it."""
+    valid_perplexity: float
+    """Perplexity of the validation text at the end of training; infinite if training did not measure it."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its files."""
+        return Path("releases", self.release, "model")
 
 
-def released_models(rows: Sequence[Mapping[str, Any]], reports: str | Path) -> tuple[list[ReleasedModel], list[str]]:
+def released_models(rows: Sequence[Mapping[str, Any]], reports: Path) -> tuple[list[ReleasedModel], list[str]]:
     """The released models of a summary's rows, in the ledger's order, and one sentence for each that does not
     match the ledger or the reports."""
     by_cell = {cell.path: (cell, row["key"]) for row in rows if is_filled(cell := summarised_cell(row))}
@@ -65,37 +64,23 @@ def released_models(rows: Sequence[Mapping[str, Any]], reports: str | Path) -> t
         if release.withdrawn or not files or release.cell not in by_cell:
             continue
         cell, key = by_cell[release.cell]
-        report = read_report(Path(reports) / training_report(cell))
-        folder = RELEASES / release.name / "model"
-        if _hashes(folder) == files and content_hash(folder) in report["outputs"].values():
-            losses = [loss for (name, _), loss in curve_of(report).items() if name == "valid_loss"]
-            digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-            models.append(ReleasedModel(cell, key, release.name, digest, math.exp(losses[-1]) if losses else None))
+        report = read_report(reports / training_report(cell))
+        losses = [loss for (name, _), loss in curve_of(report).items() if name == "valid_loss"]
+        digest = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+        model = ReleasedModel(cell, key, release.name, digest, math.exp(losses[-1]) if losses else math.inf)
+        found = {
+            path.relative_to(model.folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in model.folder.rglob("*")
+            if path.is_file()
+        }
+        if found == files and content_hash(model.folder) in report["outputs"].values():
+            models.append(model)
         else:
             problems.append(
-                f"the model of release {release.name!r} is not in MLflow's registry: the files in {str(folder)!r} are "
-                f"not those of the ledger and of the reports of {cell.path}; 'dvc pull' them"
+                f"the model of release {release.name!r} is not in MLflow's registry: the files in "
+                f"{str(model.folder)!r} are not those of the ledger and of the reports of {cell.path}; 'dvc pull' them"
             )
     return models, problems
-
-
-def _hashes(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file in a folder, by its relative name."""
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-
-
-def champions(models: Sequence[ReleasedModel]) -> dict[str, ReleasedModel]:
-    """The best released model of each data set: the lowest perplexity on the validation text.
-
-    The test text does not count: it measures the choice.
-    """
-    measured = [model for model in models if model.valid_perplexity is not None]
-    best_first = sorted(measured, key=lambda model: model.valid_perplexity or 0.0)
-    return {str(model.cell.dataset): model for model in reversed(best_first)}
 
 
 def register_models(
@@ -103,31 +88,29 @@ def register_models(
 ) -> int:
     """Copy the models into their runs, register them and set the alias; call it with the store's lock held.
 
-    Returns the number of models copied now.
+    The alias goes to the lowest perplexity on the validation text: the test text measures the choice. Returns the
+    number of models copied now.
     """
     from tasks.results.logged_language_model import save
 
-    best, copied = champions(models), 0
-    for model in models:
-        run_id, name = run_ids[model.key], f"{settings.experiment}-{model.cell.dataset}"
-        run = client.get_run(run_id)
-        if run.data.tags.get(MODEL_TAG) != model.digest:
-            with tempfile.TemporaryDirectory(prefix="palimpsest-") as folder:
-                save(RELEASES / model.release / "model", Path(folder, ARTIFACT))
-                client.log_artifacts(run_id, str(Path(folder, ARTIFACT)), ARTIFACT)
-            client.set_tag(run_id, MODEL_TAG, model.digest)
-            copied += 1
+    copied = 0
+    # The best one last, so that the alias stays with it.
+    for model in sorted(models, key=lambda model: -model.valid_perplexity):
+        name = f"{settings.experiment}-{model.cell.dataset}"
         if not client.search_registered_models(f"name = '{name}'"):
-            client.create_registered_model(name, description=_DESCRIPTION)
+            client.create_registered_model(name)
         versions = client.search_model_versions(f"name = '{name}'")
         version = next((each for each in versions if each.tags.get(MODEL_TAG) == model.digest), None)
         if version is None:
+            run_id = run_ids[model.key]
+            with tempfile.TemporaryDirectory(prefix="palimpsest-") as folder:
+                save(model.folder, Path(folder, ARTIFACT))
+                client.log_artifacts(run_id, str(Path(folder, ARTIFACT)), ARTIFACT)
             tags = {MODEL_TAG: model.digest, "cell": model.cell.path, "release": model.release}
-            if model.valid_perplexity is not None:
-                tags["valid_perplexity"] = f"{model.valid_perplexity:.4f}"
-            said = _OF_A_VERSION.format(technique=model.cell.technique, release=model.release)
-            source = f"{run.info.artifact_uri}/{ARTIFACT}"
+            said = _DESCRIPTION.format(technique=model.cell.technique, release=model.release)
+            source = f"{client.get_run(run_id).info.artifact_uri}/{ARTIFACT}"
             version = client.create_model_version(name, source, run_id, tags, description=said)
-        if best.get(str(model.cell.dataset)) == model:
+            copied += 1
+        if math.isfinite(model.valid_perplexity):
             client.set_registered_model_alias(name, CHAMPION, str(version.version))
     return copied

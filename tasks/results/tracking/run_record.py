@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,12 +29,6 @@ from tasks.results.tracking.tracking_store import CURRENT_TAG, cell_tags
 
 CURVES = ("train_loss", "valid_loss", "valid_perplexity", "learning_rate")
 """Curves in a training report and in MLflow, over optimiser steps: losses in nats a target."""
-_COSTS = {
-    "training_seconds": "wall_seconds",
-    "training_processor_seconds": "processor_seconds",
-    "training_peak_memory_bytes": "peak_memory_bytes",
-}
-"""Cost of the training: name of the metric, and field of the training's report."""
 _DIGEST_CHARACTERS = 10
 """Characters of a report's keyed hash that are the digest of a dataset in MLflow."""
 
@@ -67,14 +61,12 @@ class RunRecord:
     started: int
     """Start of the training."""
     ended: int
-    made_up: str = field(default="", repr=False)
-    """Made-up sentences as the cell masks and fills them."""
 
     @property
     def fingerprint(self) -> str:
         """A hash of everything but the tags."""
         points = sorted((name, step, value) for (name, step), value in self.curve.items())
-        content = [sorted(self.parameters.items()), sorted(self.metrics.items()), points, self.inputs, self.made_up]
+        content = [sorted(self.parameters.items()), sorted(self.metrics.items()), points, self.inputs]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
     def curve_time(self, step: int) -> int:
@@ -89,13 +81,11 @@ def run_records(rows: Sequence[Mapping[str, Any]], reports: str | Path) -> list[
     The part of ``dvc.lock`` for the numbers is copied into the clone's private folder. Raises ``CorpusError`` if the
     summary is of another state than the reports.
     """
-    lock, made_up = read_lock(), made_up_fills(reports)
-    return [_run_record(row, Path(reports), lock, made_up) for row in rows]
+    lock = read_lock()
+    return [_run_record(row, Path(reports), lock) for row in rows]
 
 
-def _run_record(
-    row: Mapping[str, Any], reports: Path, lock: Mapping[str, Any], made_up: Mapping[Cell, Sequence[Sequence[str]]]
-) -> RunRecord:
+def _run_record(row: Mapping[str, Any], reports: Path, lock: Mapping[str, Any]) -> RunRecord:
     cell = summarised_cell(row)
     training, evaluation = (read_report(reports / name) for name in (training_report(cell), evaluation_report(cell)))
     key = run_key(cell, lineage_of(training))
@@ -106,10 +96,16 @@ def _run_record(
         )
     has_model = cell.method != NO_LANGUAGE_MODEL
     stage = evaluation["dvc_stage"] or stage_name(cell, "evaluate")
+    code = evaluation["code"]
     entries = entries_of(stage, reports / evaluation_report(cell), lock)
     tags = {
         **cell_tags(cell, key),
-        **_code_tags(evaluation["code"]),
+        CURRENT_TAG: "true",
+        "commit": code["commit"],
+        "mlflow.source.git.commit": code["commit"],
+        "dirty": str(bool(code["dirty"])).lower() if code["commit"] else None,
+        # Keyed digits: the name of a file in this clone, without information on its content.
+        "changes": code.get("changes"),
         "dvc_stage": stage,
         "dvc_lock": keep_entries(entries) if entries else None,
         "protocol": row["signature"],
@@ -119,36 +115,19 @@ def _run_record(
     steps = {"mask": mask_report(cell), "fill": fill_report(cell)}
     settings = {step: read_report(reports / name) for step, name in steps.items() if name is not None}
     settings["pretrain" if cell.seed is None else "adapt"] = training
-    metrics = dict(_metrics(row)) | {name: training.get(field) for name, field in _COSTS.items() if has_model}
-    texts = [f"\nraw     {raw}\nmasked  {masked}\nfilled  {filled}\n" for raw, masked, filled in made_up.get(cell, ())]
-    started = milliseconds(training)
+    started = _milliseconds(training)
     return RunRecord(
         cell=cell,
         key=key,
         tags={name: value for name, value in tags.items() if value},
         parameters=dict(_parameters(settings)),
-        metrics={name: float(value) for name, value in metrics.items() if value is not None},
-        measured_at=milliseconds(evaluation),
+        metrics={name: float(value) for name, value in _metrics(row) if value is not None},
+        measured_at=_milliseconds(evaluation),
         inputs=_inputs(cell, training, evaluation),
         curve=curve_of(training),
         started=started,
         ended=started + round(training["wall_seconds"] * 1000),
-        made_up="".join(["Made-up sentences, not of the corpus.\n", *texts]) if texts else "",
     )
-
-
-def _code_tags(code: Mapping[str, Any]) -> dict[str, str | None]:
-    """The tags of the current state of a run with the code that made it."""
-    if not code["commit"]:
-        return {CURRENT_TAG: "true"}
-    return {
-        CURRENT_TAG: "true",
-        "commit": code["commit"],
-        "mlflow.source.git.commit": code["commit"],
-        "dirty": str(bool(code["dirty"])).lower(),
-        # Keyed digits: the name of a file in this clone, without information on its content.
-        "changes": code.get("changes"),
-    }
 
 
 def _parameters(reports: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -207,22 +186,6 @@ def _inputs(cell: Cell, training: Mapping[str, Any], evaluation: Mapping[str, An
     return [TrackedInput(name, digests[name][:_DIGEST_CHARACTERS], context) for name, context in contexts.items()]
 
 
-def milliseconds(report: Mapping[str, Any]) -> int:
+def _milliseconds(report: Mapping[str, Any]) -> int:
     """The start of a stage, milliseconds since 1970."""
     return round(datetime.fromisoformat(report["started"]).timestamp() * 1000)
-
-
-def made_up_fills(reports: str | Path) -> dict[Cell, list[tuple[str, str, str]]]:
-    """Made-up sentences raw, masked and filled, by the cell: the examples of the report page.
-
-    They ship with palimpsest: no corpus is read for them.
-    """
-    found = {}
-    for path in sorted(Path(reports, "examples").rglob("*.json")):
-        report = read_report(path)
-        measured, dataset, seed = report["measured"], report["cell"]["dataset"], report["seed"]
-        for entry in measured["by_technique"]:
-            for fill in entry["filled"]:
-                cell = Cell(dataset, entry["technique"], fill["method"], fill["filler"], seed)
-                found[cell] = list(zip(measured["raw"], entry["masked"], fill["lines"], strict=True))
-    return found

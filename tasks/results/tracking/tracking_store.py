@@ -1,10 +1,10 @@
-"""palimpsest's access to the MLflow store: one experiment, in which runs are found by their key.
+"""palimpsest's access to the MLflow store: one experiment, in which runs are found by their tags.
 
-A run is found or made under the lock of a file. So parallel stages and publishers never make two runs of one key.
+Publishers of one checkout take turns by the lock of a file, so they never make two runs of one key.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 KEY_TAG = "palimpsest.key"
 CELL_TAG = "palimpsest.cell"
 CURRENT_TAG = "palimpsest.current"
-RETIRED_KEY_TAG = "palimpsest.retired_key"
-"""Earlier key of a run that was replaced by another run of the same key, with other numbers."""
 
-_LOCK_SECONDS = 120
+_LOCK, _LOCK_SECONDS = Path(".palimpsest", "tracking.lock"), 120
 _MOST_RUNS, _METRICS, _PARAMETERS = 50_000, 1000, 100
 """Runs of an answer, metrics of a call, and parameters of a call: MLflow takes no more."""
 _SQLITE = "sqlite:///"
@@ -47,9 +45,16 @@ def tracking_uri(settings: TrackingSettings) -> str:
 def shown_uri(uri: str) -> str:
     """The address without user name and password."""
     parts = urlsplit(uri)
-    if "@" not in parts.netloc:
-        return uri
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else uri
+
+
+def is_missing_file(uri: str) -> bool:
+    """Whether the store is a SQLite file that does not exist."""
+    return uri.startswith(_SQLITE) and not _sqlite_file(uri).exists()
+
+
+def _sqlite_file(uri: str) -> Path:
+    return Path(uri.removeprefix(_SQLITE).partition("?")[0])
 
 
 def cell_tags(cell: Cell, key: str) -> dict[str, str]:
@@ -59,13 +64,8 @@ def cell_tags(cell: Cell, key: str) -> dict[str, str]:
     """
     dimensions = {name: str(value) for name, value in cell.as_dict().items() if value is not None}
     condition = cell.path if cell.seed is None else cell.path.removesuffix(f"-{cell.seed}")
-    return {
-        **dimensions,
-        "group": group_of(cell.technique, str(cell.method), cell.filler),
-        "condition": condition,
-        KEY_TAG: key,
-        CELL_TAG: cell.path,
-    }
+    group = group_of(cell.technique, str(cell.method), cell.filler)
+    return {**dimensions, "group": group, "condition": condition, KEY_TAG: key, CELL_TAG: cell.path}
 
 
 class TrackingStore(NamedTuple):
@@ -78,18 +78,6 @@ class TrackingStore(NamedTuple):
         """All runs of the experiment that are not deleted, with metrics, parameters, tags and inputs."""
         order = ["start_time ASC"]
         return list(self.client.search_runs([self.experiment_id], condition, max_results=_MOST_RUNS, order_by=order))
-
-    def runs_of_key(self, key: str) -> "list[Run]":
-        """The run with this key, or none."""
-        return self.runs(f"tags.`{KEY_TAG}` = '{key}'")
-
-    def curves(self, run: "Run", names: Iterable[str]) -> dict[tuple[str, int], float]:
-        """The value of every point of a run's curves, by name and step."""
-        return {
-            (name, metric.step): metric.value
-            for name in run.data.metrics.keys() & {*names}
-            for metric in self.client.get_metric_history(run.info.run_id, name)
-        }
 
     def log(self, run_id: str, metrics: "Sequence[Metric]", parameters: "Sequence[Param]" = ()) -> None:
         """Log all metrics and parameters, in as many calls as MLflow needs."""
@@ -112,28 +100,31 @@ def locked_store(settings: TrackingSettings, *, made: bool = True) -> Iterator[T
     # Before the lock is taken: otherwise waiting processes add up the seconds of the import.
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    from filelock import FileLock, Timeout
     from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
 
-    with _store_lock(uri):
-        store = _open_store(uri, settings.experiment)
-        try:
-            yield store
-        except MlflowException as error:
-            raise unreachable_store(uri, error) from error
+    _LOCK.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(_LOCK, timeout=_LOCK_SECONDS):
+            yield _open_store(uri, settings.experiment)
+    except Timeout:
+        raise PassingError(
+            f"another process has held the lock {str(_LOCK)!r} for {_LOCK_SECONDS} seconds; wait for it, or end it"
+        ) from None
+    except (MlflowException, SQLAlchemyError) as error:
+        raise _unusable(uri, error) from error
 
 
 def _open_store(uri: str, name: str) -> TrackingStore:
-    try:
-        from mlflow import MlflowClient
+    from mlflow import MlflowClient
 
-        client = MlflowClient(tracking_uri=uri)
-        experiment = client.get_experiment_by_name(name)
-        if experiment is None:
-            # Next to a SQLite file: MLflow would take the current folder of the first process.
-            place = (_sqlite_file(uri).absolute().parent / "mlruns").as_uri() if uri.startswith(_SQLITE) else None
-            experiment = client.get_experiment(client.create_experiment(name, place))
-    except Exception as error:
-        raise unreachable_store(uri, error) from error
+    client = MlflowClient(tracking_uri=uri)
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None:
+        # Next to a SQLite file: MLflow would take the current folder of the first process.
+        place = (_sqlite_file(uri).absolute().parent / "mlruns").as_uri() if uri.startswith(_SQLITE) else None
+        return TrackingStore(client, client.create_experiment(name, place))
     if experiment.lifecycle_stage != "active":
         raise ResourceError(
             f"the MLflow experiment {name!r} in {shown_uri(uri)!r} was deleted; restore it with 'mlflow experiments "
@@ -142,8 +133,8 @@ def _open_store(uri: str, name: str) -> TrackingStore:
     return TrackingStore(client, experiment.experiment_id)
 
 
-def unreachable_store(uri: str, error: Exception) -> ResourceError:
-    """The error for a store that does not answer, is locked, is no store or is of another version of MLflow."""
+def _unusable(uri: str, error: Exception) -> ResourceError:
+    """The error for a store that does not answer, is no store or is of another version of MLflow."""
     if "schema" in str(error):
         return ResourceError(
             f"the MLflow store {shown_uri(uri)!r} was made by another version of MLflow; back it up and bring it up to "
@@ -153,31 +144,3 @@ def unreachable_store(uri: str, error: Exception) -> ResourceError:
         f"the MLflow store {shown_uri(uri)!r} cannot be used ({type(error).__name__}); start its server, or correct "
         "tracking.uri in params.yaml or MLFLOW_TRACKING_URI"
     )
-
-
-@contextmanager
-def _store_lock(uri: str) -> Iterator[None]:
-    """Hold the lock next to a SQLite file; for other stores in the project's folder for state."""
-    from filelock import FileLock, Timeout
-
-    path = Path(".palimpsest/tracking.lock")
-    if uri.startswith(_SQLITE):
-        path = _sqlite_file(uri).with_suffix(f"{_sqlite_file(uri).suffix}.lock")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(path, timeout=_LOCK_SECONDS):
-            yield
-    except Timeout:
-        raise PassingError(
-            f"another process has held the lock {str(path)!r} for {_LOCK_SECONDS} seconds; wait for it, or end it"
-        ) from None
-
-
-def is_missing_file(uri: str) -> bool:
-    """Whether the store is a SQLite file that does not exist."""
-    return uri.startswith(_SQLITE) and not _sqlite_file(uri).exists()
-
-
-def _sqlite_file(uri: str) -> Path:
-    """The file of an address that begins with ``sqlite:///``."""
-    return Path(uri.removeprefix(_SQLITE).partition("?")[0])
