@@ -117,13 +117,13 @@ def train_by_trainer(model: Any, examples: Any, settings: TrainingSettings, log:
             if "loss" in logs:
                 log(state.global_step, {"train_loss": logs["loss"]})
 
-    optimiser = {"learning_rate": settings.learning_rate, "weight_decay": settings.weight_decay}
-    schedule = {"max_steps": len(examples), "lr_scheduler_type": "cosine", "max_grad_norm": settings.gradient_clip}
-    quiet: dict[str, Any] = {"report_to": [], "disable_tqdm": True, "dataloader_pin_memory": False}
-    options: dict[str, Any] = {"save_strategy": "no", "logging_steps": 1, "optim": "adamw_torch_fused", **quiet}
-    options |= {"bf16": has_bfloat16(), "use_cpu": True}
+    steps = {"max_steps": len(examples), "max_grad_norm": settings.gradient_clip, "logging_steps": 1}
+    schedule = {"learning_rate": settings.learning_rate, "lr_scheduler_type": "cosine", "optim": "adamw_torch_fused"}
+    quiet = {"save_strategy": "no", "report_to": [], "disable_tqdm": True, "dataloader_pin_memory": False}
+    on_processor = {"weight_decay": settings.weight_decay, "bf16": has_bfloat16(), "use_cpu": True}
+    options: dict[str, Any] = {**steps, **schedule, **quiet, **on_processor}
     with tempfile.TemporaryDirectory() as folder:
-        arguments = TrainingArguments(folder, **optimiser, **schedule, **options)
+        arguments = TrainingArguments(folder, **options)
         trainer = SameBatches(model, arguments, train_dataset=examples, callbacks=[Logged()])
         trainer.remove_callback(PrinterCallback)
         trainer.train()

@@ -87,6 +87,7 @@ def contents(settings: TrackingSettings) -> list[tuple[Any, ...]]:
         for run in sorted(store.runs(), key=lambda run: run.data.tags[CELL_TAG]):
             histories = [store.client.get_metric_history(run.info.run_id, name) for name in sorted(run.data.metrics)]
             points = [sorted((point.step, point.value) for point in history) for history in histories]
+            assert run.inputs is not None
             inputs = sorted((one.dataset.name, one.dataset.digest) for one in run.inputs.dataset_inputs)
             found.append((run.data.metrics, points, run.data.params, inputs))
     return found

@@ -58,6 +58,12 @@ def test_a_file_that_is_damaged_is_an_error(tmp_path, name):
         lines_of(tmp_path / "file", DAMAGED[name])
 
 
+def test_bytes_that_are_no_text_are_not_quoted(tmp_path):
+    with pytest.raises(CorpusError, match="line 2: byte 8") as caught:
+        lines_of(tmp_path / "file", gzip.compress(b"good\nsecret \xff\n"))
+    assert "secret" not in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["gzip", "bzip2", "xz", "zstandard", "zstandard with a long window"])
 @pytest.mark.parametrize(
     ("bomb", "message"),

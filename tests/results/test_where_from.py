@@ -57,6 +57,15 @@ def test_the_chain_goes_back_to_the_sources(few, where_from):
         assert re.search(rf"from {path} \(keyed hash [0-9a-f]{{12}}…\), {origin}\n", output)
 
 
+def test_json_has_the_number_and_the_report_of_each_stage(few, where_from):
+    found = json.loads(where_from(PATH, "--json"))
+    assert (found["code"]["commit"], found["measured"]["perplexity"]) == (COMMIT, 445.0)
+    assert found["again"] == f"palimpsest restore evaluate@{CELL}"
+    read = {link["path"]: link["origin"] for report in found["chain"] for link in report["read"]}
+    assert read["data/private/masked/chat/train/allow_list/text.txt"] == "made by mask@train-chat-allow_list"
+    assert found["chain"][0]["dvc_stage"] == f"evaluate@{CELL}"
+
+
 def test_the_chain_follows_a_folder_above_several_outputs(few, where_from):
     """Evaluation reads a folder; each technique's own stage wrote one part of it."""
     folder, mask = "data/private/masked/chat/test", change("mask/chat/allow_list")

@@ -13,13 +13,15 @@ states it comes from MLflow.
 
 examples:
   palimpsest where-from chat/allow_list/minilm-top_k-1
-  palimpsest where-from word_error_rate/chat/allow_list/minilm-top_k-1
+  palimpsest where-from word_error_rate/chat/allow_list/minilm-top_k-1 --json
 """
 
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tasks.errors import CorpusError
 from tasks.options import Argument, Command, Options
@@ -44,9 +46,12 @@ class WhereFromOptions(Options):
 
     run: Annotated[str, Argument(positional=True)]
     """cell, key, MLflow run id, stage, or name of a report"""
+    json_: bool = False
+    """print everything as JSON, with the report of each stage that led to the number"""
 
 
-class Origin(NamedTuple):
+@dataclass(frozen=True)
+class Origin:
     """The records on a number, from its report or, of an earlier state, from a run of MLflow."""
 
     name: str
@@ -59,7 +64,7 @@ class Origin(NamedTuple):
     measured: Mapping[str, Any]
     report: str = ""
     run_id: str = ""
-    parameters: Mapping[str, Any] = {}
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: Sequence[tuple[str, str]] = ()
 
     @property
@@ -79,6 +84,14 @@ def run(options: WhereFromOptions) -> None:
     """Resolve the name and print its origin."""
     index = ReportIndex(REPORTS)
     origin = resolve(options.run, index)
+    if options.json_:
+        steps = index.chain(origin.report) if origin.report else []
+        chain = [
+            index.reports[step] | {"read": [asdict(link) | {"origin": link.origin} for link in index.links(step)]}
+            for step in steps
+        ]
+        print(json.dumps(asdict(origin) | {"again": origin.again, "chain": chain}, indent=2, ensure_ascii=False))
+        return
     print(origin.name)
     if origin.run_id:
         print("  a run of an earlier state: the reports are of another one; this is what MLflow holds")
