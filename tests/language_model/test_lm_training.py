@@ -31,8 +31,8 @@ KINDS = {
     "packed in parts": {"accumulate": 3},
     "bfloat16": {"precision": "bfloat16"},
 }
-KILLS = [("patience", 0.25), ("patience", 0.55), ("plain", 0.05), ("plain", 0.9), ("packed in parts", 0.2)]
-KILLS += [("packed in parts", 0.95), ("bfloat16", 0.4)]
+KILLS = [("patience", 0.25), ("patience", 0.55), ("plain", 0.05), ("plain", 0.3), ("plain", 0.7), ("plain", 0.9)]
+KILLS += [("packed in parts", 0.2), ("packed in parts", 0.95), ("bfloat16", 0.4), ("bfloat16", 0.8)]
 FORK = multiprocessing.get_context("fork")
 
 
