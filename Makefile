@@ -8,7 +8,7 @@ EXTRAS := experiment,cluster,development,shared,synthesis
 DRIVEN := dvc lightning mlflow peft prefect "ray[data]" torch torchaudio transformers
 DOCS_INSTALLED := .venv/.docs_installed
 
-.PHONY: demo up down screenshots docs test test-slow test-processors test-newest test-oldest goldens lint bench compare install plan clean help
+.PHONY: demo up down docs test test-slow test-processors test-newest test-oldest goldens lint bench compare install plan clean help
 
 help:
 	@echo "make demo       run the default experiment, print its tables and make a release (README says how long)"
@@ -21,7 +21,6 @@ help:
 	@echo "make plan       say what would run and why, without starting anything"
 	@echo "make up         start Prefect and MLflow on this machine and print their addresses"
 	@echo "make down       stop what make up has started"
-	@echo "make screenshots the picture of the README, from the results that are there"
 	@echo "make docs       build the documentation site: open site/index.html"
 	@echo "make bench      run the benchmarks into benchmarks/results/latest.json"
 	@echo "make compare DATA=FOLDER  our figures on public sets, with those of other programs (docs/comparisons.md)"
@@ -42,13 +41,6 @@ up: $(INSTALLED)
 
 down:
 	@test ! -x $(BIN)/palimpsest || $(BIN)/palimpsest down
-
-CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
-screenshots:
-	@test -n "$(CHROMIUM)" || { echo "there is no Chromium on this machine; install it with the system's packages"; exit 1; }
-	@test -f results/report.html || { echo "results/report.html does not exist; run 'palimpsest run' first"; exit 1; }
-	@"$(CHROMIUM)" --headless --no-sandbox --hide-scrollbars --window-size=1280,1150 \
-		--screenshot="$(CURDIR)/docs/screenshots/report.png" "file://$(CURDIR)/results/report.html"
 
 docs: $(DOCS_INSTALLED)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build

@@ -1,4 +1,4 @@
-"""Write the tables of README.md, docs/results.md and docs/privacy.md from the stored run of the default experiment.
+"""Write the tables of README.md, docs/results.md and docs/privacy.md, and the plot of README.md, from a stored run.
 
     python -m benchmarks.readme_tables                         # tables from benchmarks/default_run.json
     python -m benchmarks.readme_tables --store results CELL    # first store a run of 'make demo'
@@ -17,6 +17,8 @@ from typing import Any
 import yaml
 
 from benchmarks.stored_numbers import with_table
+from dashboards.plots import standalone
+from dashboards.report_page import trade_off
 from tasks.errors import CorpusError
 from tasks.privacy.settings import ReleaseSettings
 from tasks.records.cell import Cell
@@ -67,6 +69,8 @@ def pages(run: Run, root: Path = Path()) -> dict[Path, str]:
         for block, table in by_block.items():
             text = with_table(text, block, table(run))
         found[root / name] = text
+    cells = {cell.path: cell for cell in map(summarised_cell, run["rows"])}
+    found[root / "docs/quality_leakage.svg"] = standalone(trade_off(tables(run["rows"])[0], cells[run["recommended"]]))
     return found
 
 
@@ -211,12 +215,11 @@ def _example(folder: Path, recommended: str) -> dict[str, str]:
     """The first made-up sentence of the page raw, masked and filled, by the recommended cell."""
     for path in sorted((folder / "reports" / "examples").rglob("*.json")):
         report = read_report(path)
-        measured, dataset = report["measured"], report["cell"]["dataset"]
-        for entry in measured["by_technique"]:
-            for fill in entry["filled"]:
-                cell = Cell(dataset, entry["technique"], fill["method"], fill["filler"], report["seed"])
-                if cell.path == recommended:
-                    return {"raw": measured["raw"][0], "masked": entry["masked"][0], "filled": fill["lines"][0]}
+        dataset, measured = report["cell"]["dataset"], report["measured"]
+        for by, fill in ((entry, fill) for entry in measured["by_technique"] for fill in entry["filled"]):
+            cell = Cell(dataset, by["technique"], fill["method"], fill["filler"], report["seed"])
+            if cell.path == recommended:
+                return {"raw": measured["raw"][0], "masked": by["masked"][0], "filled": fill["lines"][0]}
     raise CorpusError(f"no example is of the cell {recommended!r}; run the experiment again")
 
 
@@ -238,7 +241,7 @@ def _stored(row: Row, full: Row) -> dict[str, Any]:
 
 
 def _measured(row: Row, columns: Sequence[str]) -> dict[str, Any]:
-    names = [name for column in columns for name in (column, f"{column}_ci", f"{column}_blind")]
+    names = (f"{column}{end}" for column in columns for end in ("", "_ci", "_blind"))
     return {name: row[name] for name in names if row.get(name) is not None}
 
 
@@ -249,8 +252,7 @@ def main() -> None:
     parser.add_argument("--full", type=Path, metavar="FILE", help="summary.json of a run with the full audit")
     arguments = parser.parse_args()
     if arguments.store:
-        folder, recommended = arguments.store
-        store_run(Path(folder), recommended, arguments.full)
+        store_run(Path(arguments.store[0]), arguments.store[1], arguments.full)
     for path, text in pages(json.loads(STORED.read_text(encoding="utf-8"))).items():
         path.write_text(text, encoding="utf-8")
 

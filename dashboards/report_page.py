@@ -16,6 +16,7 @@ from dashboards.page_tables import examples_of, fill_grid, fluency_grid, reading
 from dashboards.plots import Axis, Point, figure
 from tasks.language_model.settings import EvaluationSettings
 from tasks.page_templates import page_environment
+from tasks.records.cell import Cell
 from tasks.results.findings.findings_claims import findings
 from tasks.results.findings.findings_comparison import Experiment
 from tasks.results.forgetting import by_dataset, forgetting_grid, forgetting_legend
@@ -130,21 +131,30 @@ def _quality(table: Table) -> Measure:
 
 def _answer(verdict: Verdict, table: Table, examples: Mapping[str, Sequence[Grid]]) -> dict[str, Any]:
     """The box of a data set: its tables, a made-up sentence of the recommended technique, and the plot."""
-    leak, points = _trade_off(table, verdict)
-    drawing = ""
-    if leak is not None:
-        chances = (leak.chance(one.rows) for one in attacked(table))
-        levels = {round(each.value, 6) for each in chances if each is not None}
-        x = Axis(leak.title, leak.digits, chance=levels.pop() if len(levels) == 1 else None)
-        drawing = figure({"": points}, f"Quality against leakage of {table.dataset}", x, Axis(_quality(table).title))
     shown = examples.get(str(verdict.cell.technique), [])
     example = replace(shown[0], caption="A made-up sentence on its way") if shown else None
-    return {"verdict": verdict, "readings": readings_grid(verdict), "figure": drawing, "example": example}
+    return {
+        "verdict": verdict,
+        "readings": readings_grid(verdict),
+        "figure": trade_off(table, verdict.cell),
+        "example": example,
+    }
 
 
-def _trade_off(table: Table, verdict: Verdict) -> tuple[Measure | None, list[Point]]:
+def trade_off(table: Table, recommended: Cell) -> str:
+    """The plot of quality against leakage with the recommended cell marked; empty if no attack has its figure."""
+    leak, points = _trade_off(table, recommended)
+    if leak is None:
+        return ""
+    chances = (leak.chance(one.rows) for one in attacked(table))
+    levels = {round(each.value, 6) for each in chances if each is not None}
+    x = Axis(leak.title, leak.digits, chance=levels.pop() if len(levels) == 1 else None)
+    return figure({"": points}, f"Quality against leakage of {table.dataset}", x, Axis(_quality(table).title))
+
+
+def _trade_off(table: Table, cell: Cell) -> tuple[Measure | None, list[Point]]:
     """The attack that most attacked cells have, and a point for each; else unmasked identifiers of fills."""
-    quality, cell = _quality(table), verdict.cell
+    quality = _quality(table)
     fills = [one for one in table.conditions(by_line=True) if one.line.group in ("fill", "control")]
     for name in (*MEMBERSHIP, "reidentified", "unmasked_direct"):
         points = []
