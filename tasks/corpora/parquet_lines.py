@@ -78,8 +78,8 @@ def open_parquet(path: Path, dictionaries: Sequence[str] = ()) -> "Iterator[Parq
             raise CorpusError(f"{str(path)!r} is not a readable Parquet file; write or copy it again") from None
 
 
-def parquet_batches(path: Path, columns: Sequence[str]) -> "Iterator[RecordBatch]":
-    """Some columns of a file, a few thousand rows at a time.
+def parquet_batches(path: Path, columns: Sequence[str], rows: int = _READ_ROWS) -> "Iterator[RecordBatch]":
+    """Some columns of a file, so many rows at a time.
 
     Raises ``CorpusError`` if a column is missing, or if a file expands far more than text does.
     """
@@ -96,7 +96,7 @@ def parquet_batches(path: Path, columns: Sequence[str]) -> "Iterator[RecordBatch
     left = LARGEST_RATIO * path.stat().st_size + LONGEST_LINE
     # A dictionary has a long text once, and its rows take a bit each: the size is counted before decoding.
     with open_parquet(path, texts) as table:
-        for batch in table.iter_batches(batch_size=_READ_ROWS, columns=list(columns), use_threads=False):
+        for batch in table.iter_batches(batch_size=rows, columns=list(columns), use_threads=False):
             left -= sum(map(_bytes_of, batch.columns))
             if left < 0:
                 raise CorpusError(

@@ -38,6 +38,8 @@ class Utterance:
     """A letter or code for each white-space word of the text, if given."""
     span: tuple[float, float] | None = None
     """Start and end in its recording in seconds, if it is still to be cut out."""
+    channel: int | None = None
+    """The channel of its recording (from 0), if it is one of several; it has a span, too."""
 
 
 def read_manifest(path: str | Path) -> list[Utterance]:

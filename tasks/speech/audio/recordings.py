@@ -26,7 +26,8 @@ class LeftOut(NamedTuple):
     """An utterance that cannot be used."""
 
     reason: str
-    """``no_recording``, ``no_transcript``, ``no_words``, ``unreadable``, ``too_long`` or ``beyond_recording``."""
+    """``no_recording``, ``no_transcript``, ``no_words``, ``duplicate``, ``unreadable``, ``too_long`` or
+    ``beyond_recording``."""
     utterance_id: str
 
 
@@ -90,12 +91,14 @@ def _cut(one: Utterance | LeftOut, output: Path, segments: Path, maximum_seconds
     try:
         with open_audio(one.audio) as file:
             rate, missing = file.samplerate, end - file.frames / file.samplerate
-            if seconds <= 0 or begin < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):
+            outside = one.channel is not None and not 0 <= one.channel < file.channels
+            if outside or seconds <= 0 or begin < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):
                 return LeftOut("beyond_recording", one.utterance_id)
             file.seek(round(begin * rate))
             samples = file.read(round(seconds * rate), always_2d=True)
+            samples = samples if one.channel is None else samples[:, one.channel]
     except (SpeechError, soundfile.LibsndfileError):
         return LeftOut("unreadable", one.utterance_id)
     soundfile.write(output, samples, rate, format="FLAC", subtype="PCM_16")
     output.chmod(PRIVATE_MODE)
-    return replace(one, audio=segments.absolute() / output.name, span=None)
+    return replace(one, audio=segments.absolute() / output.name, span=None, channel=None)

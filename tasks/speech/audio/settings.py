@@ -53,7 +53,7 @@ class ManifestSpeech(_Recordings):
     kind: Literal["manifest"]
     source: SourcePath
     """File of JSON lines with ``utterance_id``, ``audio`` (relative to the manifest's folder) and ``text``; or a
-    manifest of NeMo."""
+    manifest of NeMo, or cuts of Lhotse."""
 
 
 class LibriSpeech(_Recordings):
@@ -84,6 +84,19 @@ class KaldiSpeech(_Recordings):
     """Folder that holds ``text`` and ``wav.scp``, and if needed ``segments`` and ``utt2spk``."""
 
 
+class ParquetSpeech(_Recordings):
+    """Parquet files with a column ``audio``, as on the Hugging Face hub; their recordings are written out. The default
+    columns are those of ASCEND (Mandarin and English, CC BY-SA 4.0)."""
+
+    kind: Literal["parquet"]
+    source: SourcePath
+    """One of the files, or a folder with all of them."""
+    name: str = "id"
+    """Column of the utterance ids."""
+    text: str = "transcription"
+    """Column of the transcripts."""
+
+
 class SyntheticSpeech(Settings):
     """Speech synthesised from a text; always marked as synthetic."""
 
@@ -93,6 +106,6 @@ class SyntheticSpeech(Settings):
     synthesis: SynthesisSettings = SynthesisSettings()
 
 
-RecordedSpeech = ManifestSpeech | LibriSpeech | WallStreetJournalSpeech | KaldiSpeech
+RecordedSpeech = ManifestSpeech | LibriSpeech | WallStreetJournalSpeech | KaldiSpeech | ParquetSpeech
 SpeechSettings = Annotated[RecordedSpeech | SyntheticSpeech, Field(discriminator="kind")]
 """Recordings with their words, by ``kind``."""

@@ -1,15 +1,15 @@
 """Check recordings and write a manifest of them, or synthesise speech from a text.
 
 The setting source names the data, and the setting kind its form: manifest, librispeech, wsj
-(converted from shorten), kaldi or synthetic. A manifest, the default, has JSON lines
+(converted from shorten), kaldi, parquet or synthetic. A manifest, the default, has JSON lines
 {"utterance_id", "audio", "text"}, with audio paths relative to the file. A source of
 kind synthetic is a text with one sentence a line, which eSpeak NG speaks.
 
 Recordings are WAV, FLAC, OGG, MP3, AIFF or M4A, of any sample rate. Those that cannot be used are left
 out; the report counts and names them. The output is a folder with manifest.jsonl. Recordings stay
-where they are. Parts of longer recordings are written to the folder segments next to the manifest.
-Synthetic recordings are written next to the manifest, and marked as synthetic. All of it is readable
-by you alone (modes 0700 and 0600).
+where they are. Parts of longer recordings, and recordings in Parquet files, are written to the
+folder segments next to the manifest. Synthetic recordings are written next to the manifest, and
+marked as synthetic. All of it is readable by you alone (modes 0700 and 0600).
 
 Examples:
   palimpsest speech-corpus --set source=my/manifest.jsonl --output speech/test
@@ -52,18 +52,20 @@ def speech_corpus(
         return _speak(settings, files)
     from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
     from tasks.language_model.normalisation import normalise
+    from tasks.speech.audio import speech_sources
     from tasks.speech.audio.manifest import write_manifest
     from tasks.speech.audio.recordings import left_out_sentence, usable_recordings
-    from tasks.speech.audio.speech_sources import read_any_manifest, read_kaldi, read_librispeech, read_wsj_speech
 
+    segments = Path(files.output) / "segments"
     readers: dict[str, Any] = {
-        "manifest": read_any_manifest,
-        "librispeech": read_librispeech,
-        "wsj": read_wsj_speech,
-        "kaldi": read_kaldi,
+        "manifest": speech_sources.read_any_manifest,
+        "librispeech": speech_sources.read_librispeech,
+        "wsj": speech_sources.read_wsj_speech,
+        "kaldi": speech_sources.read_kaldi,
+        "parquet": lambda table: speech_sources.read_parquet_speech(table, segments),
     }
     found = list(readers[settings.kind](settings))
-    usable, left_out = usable_recordings(found, settings.maximum_seconds, Path(files.output) / "segments")
+    usable, left_out = usable_recordings(found, settings.maximum_seconds, segments)
     sentence = left_out_sentence(left_out)
     if not usable:
         raise SpeechError(f"source {settings.source!r} has no utterance that can be used; {sentence}")

@@ -1,4 +1,4 @@
-"""Recordings of published corpora and in the forms of toolkits: LibriSpeech, WSJ0 and WSJ1, Kaldi and NeMo.
+"""Recordings of published corpora and in the forms of toolkits: LibriSpeech, WSJ0 and WSJ1, Kaldi, NeMo and Lhotse.
 
 LibriSpeech (Panayotov et al. 2015): ``PART/SPEAKER/CHAPTER/SPEAKER-CHAPTER.trans.txt`` has a line for each utterance,
 and its FLAC file is in the same folder.
@@ -12,28 +12,40 @@ transcripts (``.dot``; else ``.lsn``, else ``.ptx``), without the transcribers' 
 
 A Kaldi data folder (kaldi-asr.org/doc/data_prep.html) has ``text`` (``UTTERANCE WORDS``), ``wav.scp``
 (``RECORDING FILE``), ``segments`` (``UTTERANCE RECORDING BEGIN END``, in seconds) if recordings are longer than
-utterances, and ``utt2spk`` (``UTTERANCE SPEAKER``). Commands in ``wav.scp`` are not executed.
+utterances, and ``utt2spk`` (``UTTERANCE SPEAKER``). ``wav.scp`` may have
+``flac -c -d -s FILE |`` instead of a file. Commands are not executed.
 
 A manifest of NeMo has lines ``{"audio_filepath": "a/b.wav", "text": "good morning", "duration": 1.9, "offset": 0.5}``.
 
-Kaldi and NeMo may have absolute paths. A path that does not exist is searched by its end below the source's folder.
+A cut of Lhotse is a line with an utterance for each supervision. One channel of several is cut out.
+
+    {"id": "cut-1", "start": 0.5, "duration": 1.9, "channel": 0, "recording": {"sources": [{"type": "file",
+     "channels": [0, 1], "source": "a/b.wav"}], "duration": 9.0, ...}, "supervisions": [{"start": 0.0,
+     "duration": 1.9, "text": "good morning"}]}
+
+Kaldi, NeMo and Lhotse may have absolute paths. A path that does not exist is searched by its end below the source's
+folder.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tasks.corpora.parquet_lines import parquet_batches, parquet_files
 from tasks.corpora.sources.wsj import transcribed_utterance
 from tasks.corpora.text_lines import finite_number, read_lines
 from tasks.errors import SpeechError
+from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.speech.audio.manifest import Utterance, read_manifest
 from tasks.speech.audio.recordings import Found, LeftOut
-from tasks.speech.audio.settings import KaldiSpeech, LibriSpeech, ManifestSpeech, WallStreetJournalSpeech
+from tasks.speech.audio.settings import KaldiSpeech, LibriSpeech, ManifestSpeech, ParquetSpeech, WallStreetJournalSpeech
 from tasks.speech.audio.utterance_lines import named_lines, read_json_lines, read_records
 
 _TRANSCRIPTS = "*.trans.txt"
+_ROUNDING = 0.05
+"""Seconds by which the end of a whole recording may differ from its length."""
 
 
 def read_librispeech(settings: LibriSpeech) -> Found:
@@ -129,7 +141,9 @@ def read_kaldi(settings: KaldiSpeech) -> Found:
     def lines(name: str, form: str, *, empty: bool = False) -> dict[str, str]:
         return dict(named_lines(folder / name, form, empty=empty)) if (folder / name).is_file() else {}
 
-    files, speakers = lines("wav.scp", "RECORDING FILE"), lines("utt2spk", "UTTERANCE SPEAKER")
+    written, speakers = lines("wav.scp", "RECORDING FILE"), lines("utt2spk", "UTTERANCE SPEAKER")
+    # What 'flac -c -d' decodes is in its file.
+    files = {name: re.sub(r"^(?:\S*/)?flac .*?(\S+) *\|$", r"\1", file) for name, file in written.items()}
     if made := next((file for file in files.values() if file.endswith("|")), None):
         raise SpeechError(
             f"{str(folder / 'wav.scp')!r} has a recording that {made.split()[0]!r} makes; run the commands, and name "
@@ -165,44 +179,94 @@ def _recording(audio: str, folder: Path) -> Path | None:
 
 
 def read_any_manifest(settings: ManifestSpeech) -> Found:
-    """The utterances of one of our own manifests (``read_manifest``) or of NeMo's.
+    """The utterances of one of our own manifests (``read_manifest``), of NeMo's, or of cuts of Lhotse.
 
-    Those of NeMo without a recording are left out. Raises ``SpeechError`` that lists lines of another form.
+    Those of toolkits without a recording are left out. Raises ``SpeechError`` that lists lines of another form.
     """
     path = settings.source
     lines = list(read_json_lines(path, "manifest"))
     first = next((record for _, record in lines if isinstance(record, dict)), {})
-    if "audio_filepath" not in first:
+    divide = _of_nemo if "audio_filepath" in first else _of_lhotse if "supervisions" in first else None
+    if divide is None:
         yield from read_manifest(path)
         return
-    records = ((number, one if isinstance(one, str) else {"utterance_id": _name(one)} | one) for number, one in lines)
-    parse = partial(_of_nemo, Path(path).absolute().parent)
+    records = ((number, each) for number, one in lines for each in ([one] if isinstance(one, str) else divide(one)))
+    parse = partial(_part, Path(path).absolute().parent)
     found: dict[str, Utterance | LeftOut] = read_records(path, parse, "manifest", records=records)
     yield from found.values()
 
 
-def _name(record: dict[str, Any]) -> str:
-    """The name of an utterance without an id: its path without ending, and its offset."""
-    path = Path(str(record.get("audio_filepath"))).with_suffix("").as_posix()
-    return path + (f"-{record['offset']}" if record.get("offset") else "")
+def _of_nemo(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The record with a name: its path without ending, and its offset. An offset of 0 means the whole recording."""
+    path, offset = Path(str(record.get("audio_filepath"))).with_suffix("").as_posix(), record.get("offset") or None
+    yield {"utterance_id": f"{path}-{offset}" if offset else path} | record | {"offset": offset, "channel": None}
 
 
-def _of_nemo(folder: Path, record: dict[str, Any]) -> Utterance | LeftOut | list[str]:
+def _of_lhotse(cut: dict[str, Any]) -> Iterator[dict[str, Any] | str]:
+    """A record with NeMo's keys and ``channel`` for each supervision of a cut, or the problem of its line."""
+    try:
+        recording, said = cut["recording"], cut["supervisions"]
+        sources = recording["sources"]
+        for number, one in enumerate(said):
+            # A recording may have a file for each channel.
+            channel = one.get("channel", cut.get("channel", 0))
+            source = next((each for each in sources if channel in each["channels"]), sources[0])
+            channels = source["channels"]
+            place = channels.index(channel) if channel in channels else channel
+            begin, seconds, alone = cut["start"] + one["start"], one["duration"], channels == [channel]
+            whole = alone and begin == 0 and abs(recording["duration"] - seconds) < _ROUNDING
+            yield {
+                "utterance_id": cut["id"] if len(said) == 1 else f"{cut['id']}-{number}",
+                "text": one.get("text"),
+                "speaker": one.get("speaker"),
+                "audio_filepath": source["source"] if source["type"] == "file" else None,
+                "offset": None if whole else begin,
+                "duration": seconds,
+                "channel": None if alone else place,
+            }
+    except (KeyError, IndexError, TypeError, AttributeError):
+        yield "is no cut of Lhotse with a recording, and supervisions with start and duration in seconds"
+
+
+def _part(folder: Path, record: dict[str, Any]) -> Utterance | LeftOut | list[str]:
     """An utterance, which is left out if it has no recording, or the problems of its line."""
-    audio, text, speaker, offset = (record.get(key) for key in ("audio_filepath", "text", "speaker", "offset"))
-    begin, seconds = finite_number(offset or 0.0), finite_number(record.get("duration"))
+    keys = ("audio_filepath", "text", "speaker", "offset", "channel")
+    audio, text, speaker, offset, channel = (record.get(key) for key in keys)
+    begin, seconds = finite_number(offset), finite_number(record.get("duration"))
     wrong = {
         "has no text": not isinstance(text, str),
         "has no path of an audio file": not isinstance(audio, str) or "\0" in audio,
-        "has no offset and duration in seconds": offset and (begin is None or seconds is None),
+        "has no offset and duration in seconds": offset is not None and (begin is None or seconds is None),
+        "'channel' is not a number": type(channel) not in (int, type(None)),
     }
     if problems := [problem for problem, is_there in wrong.items() if is_there]:
         return problems
     found, name = _recording(str(audio), folder), str(record["utterance_id"])
     if found is None:
         return LeftOut("no_recording", name)
-    span = (begin, begin + seconds) if begin and seconds is not None else None
-    return Utterance(name, found, str(text), None if speaker is None else str(speaker), span=span)
+    span = None if begin is None or seconds is None else (begin, begin + seconds)
+    return Utterance(name, found, str(text), None if speaker is None else str(speaker), span=span, channel=channel)
+
+
+def read_parquet_speech(settings: ParquetSpeech, folder: Path) -> Found:
+    """The rows in order; their recordings are written into a private folder, which is replaced as a whole.
+
+    Left out: rows without a recording, and rows with the name of an earlier one.
+    """
+    source, seen = _existing(settings.source, "a Parquet file, or a folder of them"), set[str]()
+    columns = [settings.name, settings.text, "audio"]
+    with atomic_folder(folder, private=True) as fresh:
+        batches = (batch for file in parquet_files(source) for batch in parquet_batches(file, columns, rows=64))
+        for row in (row for batch in batches for row in batch.to_pylist()):
+            name, audio = str(row[settings.name]), row["audio"] or {}
+            if name in seen or not audio.get("bytes"):
+                yield LeftOut("duplicate" if name in seen else "no_recording", name)
+                continue
+            seen.add(name)
+            path = f"{len(seen):07d}{Path(audio.get('path') or '').suffix}"
+            (fresh / path).write_bytes(audio["bytes"])
+            (fresh / path).chmod(PRIVATE_MODE)
+            yield Utterance(name, folder.absolute() / path, str(row[settings.text] or ""))
 
 
 def _existing(source: str | Path, what: str) -> Path:

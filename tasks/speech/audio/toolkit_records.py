@@ -4,6 +4,8 @@
 |---|---|
 | JSON lines or an array, with usual names of keys | NeMo, Hugging Face and others |
 | a folder with ``1best_recog/text`` and ``1best_recog/score``, ``2best_recog`` and so on | ESPnet |
+| a file ``UTTERANCE.json`` with ``text`` and ``segments`` | Whisper (a transcript) |
+| ``{"utts": {UTTERANCE: {"output": [...]}}}`` | ESPnet 1 |
 | a folder with ``text`` or ``words_text``, ids ``UTTERANCE-N``, and files of costs | Kaldi |
 | a text with ``UTTERANCE WORDS`` or ``WORDS (UTTERANCE)`` | Kaldi, sclite |
 
@@ -26,7 +28,7 @@ from tasks.speech.audio.utterance_lines import Numbered, named_lines, read_json_
 
 _IDS = ("utterance_id", "utt_id", "uttid", "utt", "id", "key")
 _FILES = ("audio_filepath", "audio", "file")
-_LISTS = ("hypotheses", "nbest", "n_best", "n-best", "hyps", "beams", "alternatives", "predictions")
+_LISTS = ("hypotheses", "nbest", "n_best", "n-best", "hyps", "beams", "alternatives", "predictions", "output")
 _TEXTS = ("text", "transcript", "hypothesis", "hyp", "sentence", "pred_text")
 _SCORES = ("score", "total_score", "log_prob", "logprob", "log_probability", "am_score", "acoustic_score")
 _PROBABILITIES = ("confidence", "probability")
@@ -68,14 +70,17 @@ def toolkit_records(path: str | Path, what: str = "file", *, nbest: bool = False
 
 
 def _of_json(path: Path, first: str, what: str) -> Numbered:
-    """The utterances of JSON lines, or of a file that is one array."""
-    if first.startswith("["):
+    """The utterances of JSON lines, or of a file that is one array or one object of ESPnet 1."""
+    if first.startswith("[") or first == "{":
         with suppress(ValueError, RecursionError):
-            array = json.loads("\n".join(read_compressed_lines(path)))
-            yield from enumerate(map(_renamed, array), start=1)
+            whole = json.loads("\n".join(read_compressed_lines(path)))
+            if isinstance(whole, dict) and isinstance(utterances := whole.get("utts"), dict):
+                whole = [{"utterance_id": name, **one} for name, one in utterances.items() if isinstance(one, dict)]
+            values = whole if isinstance(whole, list) else [whole]
+            yield from enumerate((_renamed(value, path) for value in values), start=1)
             return
     for number, value in read_json_lines(path, what):
-        yield number, value if isinstance(value, str) else _renamed(value)
+        yield number, value if isinstance(value, str) else _renamed(value, path)
 
 
 def _first(record: Mapping[str, Any], keys: Iterable[str], kind: type = object) -> Any:  # noqa: ANN401 - JSON
@@ -83,18 +88,21 @@ def _first(record: Mapping[str, Any], keys: Iterable[str], kind: type = object) 
     return next((record[key] for key in keys if key in record and isinstance(record[key], kind)), None)
 
 
-def _renamed(record: Any) -> dict[str, Any] | str:  # noqa: ANN401 - what JSON can hold
+def _renamed(record: Any, path: Path) -> dict[str, Any] | str:  # noqa: ANN401 - what JSON can hold
     """A record with this project's keys; others stay."""
     if not isinstance(record, dict):
         return f"is no JSON object but {type(record).__name__}"
     names = [record[key] for key in _IDS if isinstance(record.get(key), str | int)]
     names += [Path(record[key]).stem for key in _FILES if isinstance(record.get(key), str)]
+    if isinstance(record.get("segments"), list):
+        names.append(path.stem)  # Whisper writes one file for each recording.
     found = {**({"utterance_id": str(names[0])} if names else {}), **record}
     entries = _first(record, _LISTS, list)
     if entries is not None:
         scores = [*(_first(record, ("scores", "logprobs"), list) or []), *[None] * len(entries)]
         found["hypotheses"] = [_hypothesis(*pair) for pair in zip(entries, scores, strict=False)]
-        reference = _first(record, _REFERENCES)
+        of_espnet = bool(entries) and isinstance(entries[0], dict) and "rec_text" in entries[0]
+        reference = entries[0].get("text") if of_espnet else _first(record, _REFERENCES)
         if reference is not None:
             found["reference"] = reference
     return found
@@ -112,7 +120,9 @@ def _hypothesis(entry: Any, score: Any) -> Any:  # noqa: ANN401 - what JSON can 
     if found is None:
         share = finite_number(_first(entry, _PROBABILITIES))
         found = math.log(share) if share is not None and 0 < share <= 1 else None
-    return {"text": _first(entry, _TEXTS), "score": found}
+    pieces = entry.get("rec_text")  # of ESPnet 1
+    text = pieces.removesuffix("<eos>").replace("▁", " ").strip() if isinstance(pieces, str) else _first(entry, _TEXTS)
+    return {"text": text, "score": found}
 
 
 def _in_folder(folder: Path) -> Iterator[dict[str, Any]]:

@@ -1,11 +1,13 @@
-"""Recordings of one's own by 'palimpsest speech-corpus': manifests of ours and NeMo's, and Kaldi's folders."""
+"""Recordings of one's own by 'palimpsest speech-corpus': manifests of ours, NeMo's and Lhotse's, Kaldi, Parquet."""
 
 import json
 
 import numpy as np
+import pyarrow
 import pytest
 import soundfile
 from command_results import refusal, report, write_records
+from pyarrow import parquet
 from stage_commands import settings
 
 from tasks.errors import SpeechError
@@ -33,6 +35,39 @@ def of_manifest(tmp_path, *records):
     source = write_records(tmp_path / "source.jsonl", records)
     found, document = corpus(tmp_path, f"source={source}")
     return found, document["measured"]["left_out"]
+
+
+def cut(recording, *said, channels=(0,), **others):
+    source = {"type": "file", "channels": list(channels), "source": str(recording)}
+    return {
+        "id": "c", "start": 0.0, "duration": 3.0, "channel": 0, "type": "MonoCut", "supervisions": list(said),
+        "recording": {"id": "r", "sources": [source], "sampling_rate": RATE, "duration": 3.0}, **others,
+    }  # fmt: skip
+
+
+def test_cuts_of_lhotse_have_supervisions_and_channels(talk, tmp_path):
+    samples, _ = soundfile.read(talk)
+    soundfile.write(tmp_path / "stereo.wav", np.stack([samples, -samples], 1), RATE, subtype="PCM_16")
+    stereo = cut(
+        tmp_path / "stereo.wav",
+        {"start": 0.0, "duration": 1.0, "text": "first side", "channel": 0, "speaker": "anna"},
+        {"start": 1.0, "duration": 1.0, "text": "second side", "channel": 1},
+        {"start": 1.0, "duration": 1.0, "text": "third side", "channel": 2},
+        channels=[0, 1], start=0.5,
+    )  # fmt: skip
+    whole = cut("/elsewhere/audio/talk.wav", {"start": 0, "duration": 3.0, "text": "all of it"}, id="whole")
+    beginning = cut(talk, {"start": 0, "duration": 1.0, "text": "its beginning"}, id="beginning")
+    of_two_files = cut("gone.wav", {"start": 0, "duration": 3.0, "text": "of two files"}, channel=1, id="two")
+    of_two_files["recording"]["sources"] += cut(talk, channels=[1])["recording"]["sources"]
+    found, left_out = of_manifest(tmp_path, stereo, whole, beginning, of_two_files)
+    assert [(one.utterance_id, one.text, one.speaker) for one in found] == [
+        ("c-0", "first side", "anna"), ("c-1", "second side", None), ("whole", "all of it", None),
+        ("beginning", "its beginning", None), ("two", "of two files", None),
+    ]  # fmt: skip
+    first, second, _, part, _ = (soundfile.read(one.audio)[0] for one in found)
+    assert (first.shape, second.shape, part.shape) == ((RATE,), (RATE,), (RATE,))
+    assert (first[0], second[0]) == (pytest.approx(0.05, abs=1e-3), pytest.approx(-0.15, abs=1e-3))
+    assert (found[2].audio, found[4].audio, left_out) == (talk, talk, {"beyond_recording": 1})
 
 
 def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path):
@@ -123,6 +158,9 @@ def test_a_manifest_of_nemo_has_whole_recordings_and_parts(talk, tmp_path):
         ([{"audio_filepath": "a.wav", "duration": 1}], "line 1: has no text"),
         ([{"audio_filepath": 7, "text": "Quux"}], "line 1: has no path of an audio file"),
         ([{"audio_filepath": "a.wav", "text": "Quux", "offset": 1, "duration": "x"}], "no offset and duration"),
+        ([cut("a.wav", {"start": "x", "duration": 1, "text": "Quux"})], "line 1: is no cut of Lhotse"),
+        ([cut("a.wav", "Quux")], "line 1: is no cut of Lhotse"),
+        ([cut("a.wav", {"start": 0, "duration": 1, "text": "Quux", "channel": [0, 1]})], "'channel' is not a number"),
     ],
 )
 def test_lines_of_another_form_are_listed_without_their_text(records, says, tmp_path):
@@ -145,7 +183,7 @@ def test_segments_of_a_kaldi_folder_are_cut_out(talk, tmp_path):
     talk.rename(tmp_path / "kaldi" / "audio" / "talk.flac")
     values = kaldi(
         tmp_path,
-        wav_scp=["talk /elsewhere/audio/talk.flac", "gone audio/gone.wav"],
+        wav_scp=["talk flac -c -d -s /elsewhere/audio/talk.flac |", "gone audio/gone.wav"],
         text=["a-1 hello 世界", "a-2 [noise] ...", "a-3 way behind", "b-1 not there"],
         segments=["a-1 talk 1.0 1.5", "a-2 talk 0 1", "a-3 talk 2.5 3.5", "b-1 gone 0 1", "c-1 talk 0 1"],
         utt2spk=["a-1 anna"],
@@ -176,3 +214,19 @@ def test_a_kaldi_folder_without_segments_names_whole_recordings(talk, tmp_path):
 def test_a_kaldi_folder_of_another_form_is_refused(files, says, tmp_path):
     values = kaldi(tmp_path, text=["u1 yes"], **files)
     assert says in refusal("speech-corpus", *settings(*values), "--output", tmp_path / "out")
+
+
+def test_recordings_inside_parquet_files_are_written_out(talk, tmp_path):
+    audio = {"bytes": talk.read_bytes(), "path": "ses1_spk3_L1_0.0_2.0.wav"}
+    row = {"audio": audio, "transcription": "我 know"}
+    rows = [row | {"id": 7}, row | {"id": 8}, row | {"id": 8}, row | {"id": 9, "audio": None}]
+    values = ["kind=parquet", f"source={tmp_path / 'test-00000-of-00001.parquet'}"]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "test-00000-of-00001.parquet")
+    utterances, document = corpus(tmp_path, *values)
+    assert [(one.utterance_id, one.text) for one in utterances] == [("7", "我 know"), ("8", "我 know")]
+    assert {each.audio.read_bytes() for each in utterances} == {audio["bytes"]}
+    assert {each.audio.stat().st_mode & 0o777 for each in utterances} == {0o600}
+    assert document["measured"]["left_out"] == {"duplicate": 1, "no_recording": 1}
+    assert "has no column 'sentence'; there are: audio, transcription, id" in refusal(
+        "speech-corpus", *settings(*values, "text=sentence"), "--output", tmp_path / "new"
+    )

@@ -21,6 +21,12 @@ ESPNET = {
     "logdir/output.1/2best_recog/text": "u-1 red mouse\nu-2\n",
     "logdir/output.1/2best_recog/score": "u-1 tensor(-2.0, device='cpu')\nu-2 tensor(-4.5, device='cpu')\n",
 }
+ESPNET_1 = """{
+    "utts": {
+        "u-1": {"output": [{"rec_text": "▁red▁house<eos>", "text": "red house", "score": -1.5},
+                           {"rec_text": "▁red▁mouse<eos>", "text": "red house", "score": -2.0}]},
+        "u-2": {"output": [{"rec_text": "my hat", "text": "my cat", "score": -3.0},
+                           {"rec_text": "<eos>", "text": "my cat", "score": -4.5}]}}}"""
 ARRAY = """[
     {"id": "u-1", "nbest": [{"transcript": "red house", "score": -1.5}, {"transcript": "red mouse", "score": -2.0}]},
     {"id": "u-2", "nbest": [{"transcript": "my hat", "score": -3.0}, {"transcript": "", "score": -4.5}]}]"""
@@ -48,12 +54,13 @@ def write(folder, files):
     [
         (KALDI, ".", False),
         (ESPNET, ".", False),
+        ({"lists.json": ESPNET_1}, "lists.json", True),
         ({"lists.json": ARRAY}, "lists.json", False),
         ({"lists.json": CONFIDENCES}, "lists.json", False),
         ({"lists.json": TWO_LISTS}, "lists.json", False),
         ({"lists.json": NEMO}, "lists.json", True),
     ],
-    ids=["Kaldi", "ESPnet", "an array", "confidences and pairs", "two lists", "NeMo"],
+    ids=["Kaldi", "ESPnet", "ESPnet 1", "an array", "confidences and pairs", "two lists", "NeMo"],
 )
 def test_lists_of_a_toolkit(tmp_path, files, given, has_references):
     write(tmp_path, files)
@@ -79,6 +86,11 @@ def test_lists_of_a_toolkit(tmp_path, files, given, has_references):
 def test_hypotheses_of_a_toolkit(tmp_path, content):
     write(tmp_path, {"found": content})
     assert read_hypotheses(tmp_path / "found") == {"u-1": "red house", "u-2": "my hat"}
+
+
+def test_a_transcript_of_whisper_has_the_name_of_its_file(tmp_path):
+    write(tmp_path, {"u-1.json": '{"text": " Red house", "segments": [], "language": "en"}'})
+    assert read_hypotheses(tmp_path / "u-1.json") == {"u-1": " Red house"}
 
 
 def test_errors_of_files_of_two_toolkits(tmp_path):
