@@ -80,7 +80,9 @@ def test_one_run_per_cell_and_publishing_again_changes_nothing(by_dvc):
     def tracked() -> list:
         with sqlite3.connect(by_dvc / "mlflow.db") as store:
             asked = ("select count(*) from metrics", "select count(*) from tags")
-            runs = store.execute("select run_uuid, end_time, status from runs order by 1").fetchall()
+            runs = store.execute(
+                "select run_uuid, end_time, status from runs where lifecycle_stage = 'active' order by 1"
+            ).fetchall()
             return [runs, *(store.execute(question).fetchone() for question in asked)]
 
     before = tracked()
