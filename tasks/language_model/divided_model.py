@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +18,6 @@ from tasks.language_model.normalisation import normalise
 from tasks.language_model.opening import open_language_model
 from tasks.parts import PART_LINES, Work, blocks, computed
 from tasks.settings.resources import ResourceSettings
-
-if TYPE_CHECKING:
-    from tasks.language_model.causal_lm.next_words import WholeWords
 
 
 class DividedModel(LanguageModel):
@@ -80,7 +76,7 @@ class DividedModel(LanguageModel):
         """See ``LanguageModel``."""
         return self.model.unknown_words(words)
 
-    def next_words(self) -> "NextWords | WholeWords":
+    def next_words(self) -> "NextWords":
         """See ``LanguageModel``."""
         return self.model.next_words()
 

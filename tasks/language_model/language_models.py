@@ -19,7 +19,6 @@ from tasks.language_model.vocabulary import END_ID, START_ID, UNKNOWN_ID, Vocabu
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tasks.language_model.causal_lm.next_words import WholeWords
 
 Words = tuple[str, ...]
 """A sentence after normalisation; empty where it has no word."""
@@ -140,10 +139,10 @@ class LanguageModel:
         """Number of the words that the model reads as ``<unk>``."""
         return self.vocabulary.encode(words).count(UNKNOWN_ID)
 
-    def next_words(self) -> "NextWords | WholeWords":
-        """Next-word scores for a search; a model with subword tokens scores complete words.
+    def next_words(self) -> "NextWords":
+        """Next-word scores for a search, which owns the model from then on.
 
-        The search owns the model from then on. Raises ``ModelError`` where the model does not support it.
+        Raises ``ModelError`` where the model has subword tokens.
         """
         raise NotImplementedError
 
@@ -152,7 +151,7 @@ class LanguageModel:
 
         The model cannot be used otherwise afterwards.
         """
-        return sample_words(self.next_words(), drawing)  # type: ignore[arg-type] # a word model
+        return sample_words(self.next_words(), drawing)
 
 
 def encode_sentences(sentences: Sequence[Words], vocabulary: Vocabulary) -> EncodedText:

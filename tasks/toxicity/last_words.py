@@ -22,7 +22,7 @@ def last_word_accuracy(model: "LanguageModel", sentences: "Sequence[Words]") -> 
     if isinstance(model, CausalModel):
         hits = [_of_pieces(model, words) for words in asked]
     else:
-        hits = list(_of_words(model.next_words(), asked))  # type: ignore[arg-type]
+        hits = list(_of_words(model.next_words(), asked))
     return share_figure(hits, [1] * len(hits), "the last word of a line, given the words before")
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from tiny_language_models import TEXT, WORDS, save_causal, save_ngram, save_transformer
 
-from tasks.language_model.causal_lm.next_words import BEGINNING, WholeWords
+from tasks.errors import ModelError
 from tasks.language_model.language_models import Drawing
 from tasks.language_model.learners import batches
 from tasks.language_model.model_folder import kind_of_model
@@ -83,31 +83,13 @@ def test_causal_models(causal):
     assert causal.unknown_words(("zed",)) == 0
 
 
-def test_whole_words_of_causal_models(causal):
+def test_long_sentences_of_causal_models(causal):
     """The last sentence is too long for 64 pieces, so it is read in windows."""
     sentences = [("the", "cat"), ("the", "cat", "saw", "anna's", "dog"), ("the", "dog"), (), ("zed",), ("the",) * 30]
     (expected,) = causal.score_sentences([[*sentences, ("the", *["zed"] * 30)]])
     np.testing.assert_allclose(expected, causal._one_by_one([[*sentences, ("the", *["zed"] * 30)]])[0], atol=1e-4)
-    if not causal.shares_prefixes:
-        return
-    words, histories = WholeWords(causal), []
-    words.start()
-    for sentence in sentences:
-        history = BEGINNING
-        for word in sentence:
-            history = words.extend(history, word)
-            if len(histories) % 2:
-                words.read(np.array([history]))
-        histories.append(history)
-    ends = words.sentence_ends(np.array(histories))
-    assert words.values(np.array(histories)) + ends == pytest.approx(expected[:-1], abs=1e-3)
-    assert words.extend(words.extend(BEGINNING, "the"), "cat") == histories[0]
-    # After the model's window a sentence begins again, so one of 100 words has a probability.
-    history = BEGINNING
-    for _ in range(100):
-        history = words.extend(history, "dog")
-    ends = words.sentence_ends(np.array([history]))
-    assert np.isfinite(words.values(np.array([history])) + ends)
+    with pytest.raises(ModelError, match="gives no probability to beginnings of words"):
+        causal.next_words()
 
 
 # Sentences that models write by themselves --------------------------------------------------------------------------

@@ -8,13 +8,14 @@ import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tasks.errors import ModelError
 from tasks.language_model.causal_lm.joined import JoinedModels
 from tasks.language_model.causal_lm.pieces import WordPieces
 from tasks.language_model.encoded_text import EncodedText, overlap_of
@@ -27,7 +28,6 @@ from tasks.language_model.transformer.batching import Batch, batches_by_length, 
 if TYPE_CHECKING:
     from tasks.causal_model import Network
     from tasks.language_model.causal_lm.folder import CausalRecord
-    from tasks.language_model.causal_lm.next_words import WholeWords
 
 _MOST_POSITIONS = 1024
 """Upper limit of the window; longer sentences are read in several windows."""
@@ -182,11 +182,12 @@ class CausalModel(Learner):
         sums = np.add.reduceat(words, text.offsets[:-1]) if flat else np.zeros(0)
         return np.split(sums, np.cumsum([len(group) for group in groups])[:-1])
 
-    def next_words(self) -> "WholeWords":
-        """See ``LanguageModel``."""
-        from tasks.language_model.causal_lm.next_words import WholeWords
-
-        return WholeWords(self)
+    def next_words(self) -> NoReturn:
+        """Raise ``ModelError``: a model with subword tokens has no distribution over next words."""
+        raise ModelError(
+            f"model {self.name!r} is a causal language model, and gives no probability to beginnings of words; fuse "
+            "without it, and let it choose among the lists by 'palimpsest rescore'"
+        )
 
     def sample(self, drawing: Drawing) -> list[Words]:
         """See ``LanguageModel``."""

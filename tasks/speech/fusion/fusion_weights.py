@@ -20,7 +20,6 @@ from pydantic import Field
 from rapidfuzz.distance import Levenshtein
 
 from tasks.errors import ParameterError, SpeechError
-from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.normalisation import normalise
 from tasks.language_model.opening import open_language_model
 from tasks.settings.base import Settings
@@ -50,11 +49,6 @@ def fusion_scorers(model: str, internal: InternalModel, recogniser: Recogniser) 
     """The scorers for a recogniser's beam search, and the hash of the language model's vocabulary."""
     language_model = open_language_model(model)
     words, units = language_model.next_words(), SpelledUnits(recogniser.units)
-    if isinstance(words, WholeWords):
-        raise ParameterError(
-            f"--model {model!r} is a causal language model, and gives no probability to beginnings of words; fuse "
-            "without it, and let it choose among the lists by 'palimpsest rescore'"
-        )
     found: dict[str, Scorer] = {BONUS: WordCounts(units)}
     if is_of_units(words.vocabulary):
         found[LM] = UnitModel(words, recogniser.units.pieces)
