@@ -71,7 +71,7 @@ def test_a_line_of_a_megabyte_takes_time_in_proportion(tmp_path, text, kind):
     text.write_text(LONG_LINES[kind] * (1_000_000 // len(LONG_LINES[kind].encode())) + "\nthe end\n", encoding="utf-8")
     before = time.process_time()
     assert main([*ALLOW_LIST, "--input", str(text), "--output", str(tmp_path / "masked.txt")]) == 0
-    assert time.process_time() - before < 3
+    assert time.process_time() - before < 8  # hours if it were quadratic
     lines = list(read_lines(tmp_path / "masked.txt"))
     assert (len(lines), lines[1]) == (2, "the end")
 
