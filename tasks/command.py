@@ -34,6 +34,23 @@ _RESOURCES = "resources."
 _DIMENSIONS = {"technique": "masking technique", "method": "method", "seed": "seed of every draw"}
 
 
+# Functions with names: processes that train together get the command, and lambdas cannot be pickled.
+def _kind_of(name: str | None) -> dict[str, object]:
+    return {"kind": name} if name else {}
+
+
+def _same_cell(files: object, name: str | None, cell: Cell) -> Cell:
+    return cell
+
+
+def _nothing_given(files: object) -> dict[str, object]:
+    return {}
+
+
+def _no_files(settings: object) -> list[str]:
+    return []
+
+
 class StageFiles(Options):
     """Paths of a stage: fields that are ``Annotated`` with a ``Role``, with the option's help as docstring.
 
@@ -69,15 +86,15 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     """Dimensions in ``--cell``: they are in the report and change nothing else."""
     seed: int | None = 1
     """Seed of the cell without an option."""
-    named_settings: Callable[[str | None], dict[str, object]] = lambda name: {"kind": name} if name else {}
+    named_settings: Callable[[str | None], dict[str, object]] = _kind_of
     """Settings by the name in ``section``, without a parameter file; by default a name is that of a kind."""
-    cell_of: Callable[[AnyFiles, str | None, Cell], Cell] = lambda files, name, cell: cell
+    cell_of: Callable[[AnyFiles, str | None, Cell], Cell] = _same_cell
     """Cell by the files and the name, in addition to the options."""
     inputs_of: Callable[[AnySettings, AnyFiles], list[str]] | None = None
     """Inputs with these settings, named in the report, if they differ from the given files."""
-    defaults: Callable[[AnyFiles], dict[str, object]] = lambda files: {}
+    defaults: Callable[[AnyFiles], dict[str, object]] = _nothing_given
     """Settings defined by the files, without a parameter file."""
-    files_of_settings: Callable[[AnySettings], list[str]] = lambda settings: []
+    files_of_settings: Callable[[AnySettings], list[str]] = _no_files
     """Files that the settings name; inputs like any other."""
     epilog: str = ""
 

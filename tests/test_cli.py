@@ -1,5 +1,7 @@
 """The command line as a whole: what a user sees before any step runs."""
 
+import importlib
+import pickle
 import re
 import subprocess
 import sys
@@ -125,3 +127,12 @@ def test_bash_completes_commands_and_options(tmp_path, capsys):
     script = "\n".join(["source ./script", asked.format("rel", 1), asked.format("release --pub", 2)])
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["release", "--public-field"]
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["language_model.adapt", "language_model.pretrain", "speech.recogniser.train_recogniser_command"],
+)
+def test_a_command_that_trains_reaches_the_processes_of_other_devices(module):
+    command = importlib.import_module(f"tasks.{module}").COMMAND
+    assert pickle.loads(pickle.dumps(command)) == command
