@@ -75,6 +75,10 @@ def _located(path: Path) -> Path:
 def _parse(folder: Path, entry: dict[str, Any]) -> Utterance | list[str]:
     problems = [f"has no {key!r} that is text" for key in ("audio", "text") if not isinstance(entry.get(key), str)]
     speaker, languages, audio = entry.get("speaker"), entry.get("languages"), entry.get("audio")
+    if type(speaker) not in (str, int, type(None)):
+        problems.append(f"'speaker' is not text but {type(speaker).__name__}")
+    if not isinstance(synthetic := entry.get("synthetic", False), bool):
+        problems.append(f"'synthetic' is not true or false but {type(synthetic).__name__}")
     if languages is not None and labels_of(str(entry.get("text")), languages) is None:
         problems.append("'languages' needs a letter or code for each word of the text")
     if isinstance(audio, str):
@@ -89,7 +93,7 @@ def _parse(folder: Path, entry: dict[str, Any]) -> Utterance | list[str]:
         audio=_located(folder / entry["audio"]),
         text=entry["text"],
         speaker=None if speaker is None else str(speaker),
-        synthetic=bool(entry.get("synthetic", False)),
+        synthetic=synthetic,
         languages=None if languages is None else tuple(languages),
     )
 

@@ -20,7 +20,7 @@ from tasks.errors import SpeechError
 from tasks.files.atomic_file import atomic_writer
 from tasks.speech.audio.audio_file import read_audio
 from tasks.speech.audio.manifest import Utterance, fail_with_recordings, recording_seconds
-from tasks.speech.recogniser.recogniser import Recogniser
+from tasks.speech.recogniser.recogniser import Recogniser, as_float16, not_finite
 from tasks.speech.word_errors.references import read_references
 
 _FORMAT = "palimpsest encoded speech 1"
@@ -52,10 +52,13 @@ class EncodedSpeech:
 
 
 def write_encoded(path: str | Path, speech: EncodedSpeech) -> None:
-    """Write encoded utterances as float16."""
+    """Write encoded utterances as float16. Raises ``SpeechError`` if a frame is not finite."""
     from safetensors.torch import save
 
-    tensors = {f"{_PREFIX}{name}": value.half().contiguous() for name, value in speech.tensors.items()}
+    stored = as_float16(speech.tensors)
+    if (name := not_finite(stored)) is not None:
+        raise SpeechError(f"the encoding of {name!r} is not finite as float16; leave its recording out")
+    tensors = {f"{_PREFIX}{name}": value for name, value in stored.items()}
     document = {"format": _FORMAT, "recogniser": speech.recogniser_hash, "utterance_ids": list(speech.tensors)}
     document |= {name: getattr(speech, name) for name in _FACTS}
     with atomic_writer(path, private=True, binary=True) as stream:

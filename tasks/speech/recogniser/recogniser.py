@@ -8,7 +8,7 @@ files, so that a damaged or mixed-up folder is detected when it is read. Nothing
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from safetensors.torch import load as read_tensors
 from safetensors.torch import save as tensors_as_bytes
 from torch import Tensor
 
-from tasks.errors import SpeechError
+from tasks.errors import ModelError, SpeechError
 from tasks.files.atomic_file import atomic_folder, atomic_writer
 from tasks.language_model.model_folder import SETTINGS, WEIGHTS, check_replaceable, checked_content, read_settings
 from tasks.settings.base import Settings
@@ -202,15 +202,27 @@ _KIND, _FORMAT = "emformer_transducer", 1
 _UNITS, _STATISTICS = "units.model", "statistics.json"
 
 
+def as_float16(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copies to store."""
+    return {name: value.detach().cpu().half().contiguous() for name, value in tensors.items()}
+
+
+def not_finite(tensors: Mapping[str, Tensor]) -> str | None:
+    """Name of the first tensor with a value that is not finite, such as one beyond the range of float16."""
+    return next((name for name, value in tensors.items() if not bool(torch.isfinite(value).all())), None)
+
+
 def save_recogniser(folder: str | Path, recogniser: Recogniser) -> str:
     """Write a recogniser folder and return the recogniser's hash; an earlier folder stays until the new is complete.
 
     Weights are stored as float16. The folder has mode 0700 and its files 0600. Raises ``ModelError`` if the folder
-    holds something else.
+    holds something else, or if a weight is not finite.
     """
     check_replaceable(folder)
     weights = recogniser.model.state_dict()
-    tensors = {name: value.detach().cpu().half().contiguous() for name, value in weights.items()}
+    tensors = as_float16(weights)
+    if (name := not_finite(tensors)) is not None:
+        raise ModelError(f"weight {name!r} is not finite as float16; train again with a smaller learning_rate")
     statistics = {name: value.tolist() for name, value in vars(recogniser.feature_statistics).items()}
     contents = {WEIGHTS: tensors_as_bytes(tensors), _STATISTICS: json.dumps(statistics).encode()}
     contents |= dict(zip(_unit_files(recogniser.units.languages), recogniser.units.models, strict=True))

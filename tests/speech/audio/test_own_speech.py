@@ -85,7 +85,7 @@ def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path
         read_manifest(write_records(tmp_path / "m.jsonl", entries))
     message = str(caught.value)
     for said in (
-        "11 problems",
+        "13 problems",
         "line 2: utterance_id 'one' is in line 1 too",
         "line 3: audio path",
         "line 4: audio path 'C:\\\\speech\\\\a.wav' is absolute",
@@ -95,6 +95,8 @@ def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path
         "line 7: is not JSON",
         "line 8: is no JSON object but list",
         "line 9: has no 'text' that is text",
+        "'synthetic' is not true or false but str",
+        "'speaker' is not text but float",
     ):
         assert said in message
     assert "secret" not in message
