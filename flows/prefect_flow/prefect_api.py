@@ -20,6 +20,10 @@ HOME = Path(STATE_FOLDER) / "prefect"
 """Prefect's own folder for a checkout, unless the user has configured Prefect."""
 START_SECONDS = 120.0
 """Seconds until a temporary server must answer; two to eight seconds are usual."""
+UNNEEDED = (
+    "CANCELLATION_CLEANUP CLEANUP_RECONCILER FOREMAN LATE_RUNS PAUSE_EXPIRATIONS REPOSSESSOR SCHEDULER TRIGGERS"
+).split()
+"""Services of Prefect's server that a single run needs not: deployments, schedules and workers are not its own."""
 
 
 def drive(run: Run, parameters: Mapping[str, Any]) -> None:
@@ -160,6 +164,7 @@ class TemporaryServer:
                 "PREFECT_UI_ENABLED": "false",
                 "PREFECT_LOGGING_LEVEL": "ERROR",
                 "PREFECT_SERVER_LOGGING_LEVEL": "ERROR",
+                **{f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNNEEDED},
                 **closed_prefect(self._port, self.password),
             },
         )

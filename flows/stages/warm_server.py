@@ -53,12 +53,12 @@ OF_COMMANDS = (
     "tasks.language_model.training tasks.language_model.transformer.scoring tasks.parameters.parameter_file "
     "tasks.speech.fusion.fusion_weights"
 ).split()
-"""Modules that the commands below import only when they run."""
-FORKED = (
+"""Modules that commands import only when they run."""
+HEAVY = (
     "adapt audit compare-unlearning encode-speech examples fill fluency fuse perplexity pretrain rescore train-filler "
     "tune-filler tune-fusion"
 ).split()
-"""Commands that always import PyTorch. Others start in a process of their own."""
+"""Commands that always import PyTorch."""
 _PROGRAM, _WORD = "palimpsest", "[A-Za-z0-9_./=,:@+-]"
 _DIE_WITH_PARENT, _ADOPT_ORPHANS = 1, 36
 """Of Linux's ``prctl``."""
@@ -81,7 +81,7 @@ def serve(door: socket.socket) -> None:
         if arguments[0] == DVC and not has_dvc:
             import_dvc()
             has_dvc = True
-        if needs_pytorch(arguments[-1]) and not imported:
+        if is_ours(arguments[-1]) and not imported:
             imported = import_for_commands()
         if threading.active_count() != 1:
             raise SystemExit("a thread is running: forking would not be safe")
@@ -205,9 +205,14 @@ def palimpsest(arguments: list[str]) -> int:
     return int(status)
 
 
+def is_ours(command: str, names: Sequence[str] = ("[a-z-]+",)) -> bool:
+    """Whether a line for a shell is one of our commands, by names, with no character that a shell changes."""
+    return re.fullmatch(rf"{_PROGRAM} +({'|'.join(names)})( +{_WORD}+)* *", command) is not None
+
+
 def needs_pytorch(command: str) -> bool:
-    """Whether a line for a shell is one of our commands that need PyTorch, with no character that a shell changes."""
-    return re.fullmatch(rf"{_PROGRAM} +({'|'.join(FORKED)})( +{_WORD}+)* *", command) is not None
+    """Whether a line for a shell is one of our commands that always import PyTorch."""
+    return is_ours(command, HEAVY)
 
 
 def forkable(arguments: Sequence[str], imported: _Files) -> list[str] | None:
@@ -216,7 +221,7 @@ def forkable(arguments: Sequence[str], imported: _Files) -> list[str] | None:
     ``None`` too if a file of ours differs from the one that was imported: a run uses the code that DVC has hashed.
     """
     is_stale = not imported or any(file_state(file) != state or not state[0] for file, state in imported.items())
-    return arguments[-1].split()[1:] if needs_pytorch(arguments[-1]) and not is_stale else None
+    return arguments[-1].split()[1:] if is_ours(arguments[-1]) and not is_stale else None
 
 
 def file_state(file: str) -> tuple[int, int, int]:
@@ -243,7 +248,7 @@ def import_for_commands() -> _Files:
     commands = importlib.import_module("tasks.cli").COMMANDS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in [*OF_COMMANDS, *(commands[name] for name in FORKED)]:
+        for name in [*OF_COMMANDS, *(commands[name] for name in HEAVY)]:
             with contextlib.suppress(ImportError):  # the command that needs it reports it
                 importlib.import_module(name)
     logging.root.handlers.clear()
