@@ -11,7 +11,7 @@ from tasks.speech.audio.manifest import Utterance, write_manifest
 from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.units import train_units
-from tasks.speech.synthesis.espeak import Synthesiser, Voice
+from tasks.speech.synthesis.espeak import Voice, speak
 
 RATE = 16_000
 FEATURES = FeatureSettings(bands=8)
@@ -36,7 +36,7 @@ def spoken(rate: int = RATE) -> np.ndarray:
     """5.4 seconds of synthetic speech (samples,), float32."""
     voice = Voice("en-US", "Andy", 170, 50, 50)
     said = "good morning, I would like to change my flight to the next day, please. How much is it?"
-    samples = torch.from_numpy(Synthesiser().speak(said, voice).astype(np.float32) / 2**15)
+    samples = torch.from_numpy(speak(said, voice)[0].astype(np.float32) / 2**15)
     return resample(samples, 22_050, rate).numpy()
 
 
