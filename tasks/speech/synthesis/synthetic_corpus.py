@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy
 import soundfile
@@ -196,8 +196,12 @@ _CORPUS_RATE = 16_000
 """Sample rate of the recordings in Hz."""
 
 
-def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisSettings) -> dict[str, Any]:
-    """Write a FLAC file per sentence and ``manifest.jsonl`` into a folder, complete or not at all; returns counts.
+def synthesise_corpus(
+    text: str | Path, output: str | Path, settings: SynthesisSettings
+) -> tuple[list[Utterance], float, Counter[str]]:
+    """Write a FLAC file per sentence and ``manifest.jsonl`` into a folder, complete or not at all.
+
+    Returns the utterances, their seconds together, and counts of the other lines by reason.
 
     Utterances are named by the voice set and the number of their line. Voice and noise of a line depend on the seed
     and that number only, so a line sounds the same whatever else is spoken. With several languages, the language of
@@ -242,16 +246,7 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
                 f"text {str(text)!r}: none of {len(lines)} lines can be spoken ({found or 'the text is empty'})"
             )
         write_manifest(folder / _MANIFEST, utterances)
-    return {
-        "synthetic": True,
-        "synthetic_utterances": len(utterances),
-        "lines": len(lines),
-        "utterances": len(utterances),
-        "words": sum(len(normalise(utterance.text)) for utterance in utterances),
-        "audio_seconds": round(samples_written / _CORPUS_RATE, 3),
-        "speakers": len({utterance.speaker for utterance in utterances}),
-        "left_out": dict(left_out),
-    }
+    return utterances, samples_written / _CORPUS_RATE, left_out
 
 
 def speak_drawn(

@@ -13,10 +13,9 @@ import pytest
 import soundfile
 import torch
 import yaml
-from command_results import measured, refusal
+from command_results import measured, refusal, report, write_records
 from stage_commands import settings
 
-from tasks.cli import main
 from tasks.speech.audio.manifest import Utterance, read_manifest, write_manifest
 from tasks.speech.recogniser.encoded_speech import read_encoded
 from tasks.speech.recogniser.recogniser import load_recogniser
@@ -94,6 +93,8 @@ def test_it_learns_a_language_of_four_tones(trained):
     assert (found["utterances"], found["synthetic"]) == (120, True)
     assert found["steps"] == found["curve"][-1]["step"]
     assert found["recogniser_hash"] == load_recogniser(folder).hash
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
     assert not any(words in json.dumps(found) for words in ("la mi", "so do", "mi so"))
 
 
@@ -115,13 +116,9 @@ def test_encoded_speech_decodes_to_what_was_whistled(trained, tones, tmp_path):
 
 def test_recordings_with_a_lower_rate_are_warned_of(trained, tmp_path):
     soundfile.write(tmp_path / "a.wav", np.full(4000, 0.1), 4000)
-    utterance = {"utterance_id": "a", "audio": "a.wav", "text": "la"}
-    (tmp_path / "manifest.jsonl").write_text(json.dumps(utterance) + "\n")
-    files = {"recogniser": trained[0], **{name: tmp_path / name for name in ("output", "report")}}
-    options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
-    assert main(["encode-speech", *options, "--manifest", str(tmp_path / "manifest.jsonl")]) == 0
-    warnings = json.loads((tmp_path / "report").read_text())["warnings"]
-    assert any("1 recordings have fewer than" in warning for warning in warnings)
+    manifest = write_records(tmp_path / "m.jsonl", [{"utterance_id": "a", "audio": "a.wav", "text": "la"}])
+    files = ["--recogniser", trained[0], "--manifest", manifest, "--output", tmp_path / "encoded"]
+    assert any("1 recordings have fewer than" in warning for warning in report("encode-speech", *files)["warnings"])
 
 
 def test_the_same_seed_gives_the_same_bytes(tones, tmp_path):

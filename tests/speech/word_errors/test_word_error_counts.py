@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from command_results import write_records
 
-from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.errors import CorpusError, SpeechError
-from tasks.speech.word_errors.references import language_groups, masked_groups
+from tasks.errors import SpeechError
+from tasks.speech.word_errors.references import language_groups
 from tasks.speech.word_errors.word_errors import (
     count_errors,
     mean_over_seeds,
@@ -82,17 +81,6 @@ def test_errors_on_masked_words(heard, errors, hits):
     # Nothing is counted twice, and nothing is lost.
     assert (group.errors + rest.errors).tolist() == counted.of("all").errors.tolist()
     assert (group.units + rest.units).tolist() == [3]
-
-
-def test_masked_words_come_from_a_sidecar_of_the_reference_lines(tmp_path):
-    references = {"u2": "Ask Tom's mother.", "u0": "...", "u1": "Chicago-based Anna"}
-    spans = [[MaskedSpan(4, 7, "PERSON", "test", "Tom", 0)], [], [MaskedSpan(0, 7, "LOCATION", "test", "Chicago", 0)]]
-    write_sidecar(tmp_path / "names.jsonl", spans)
-    groups = masked_groups(references, {"names": tmp_path / "names.jsonl"}, "test set")
-    (marked,) = groups.values()
-    assert {name: np.flatnonzero(marks).tolist() for name, marks in marked.items()} == {"u2": [1], "u1": [0]}
-    with pytest.raises(CorpusError, match="does not belong to text 'test set'"):
-        masked_groups({"u1": "other words"}, {"names": tmp_path / "names.jsonl"}, "test set")
 
 
 def test_paired_difference_cancels_what_two_systems_share():
