@@ -20,15 +20,17 @@ ARCHITECTURE = RecogniserArchitecture(
 )
 
 
-def random_recogniser(*, emits: bool = False) -> Recogniser:
-    """A recogniser of 13 units; ``emits``: a unit every few frames, where new weights hardly choose between symbols."""
+def random_recogniser(*, emits: bool = False, **sizes: int) -> Recogniser:
+    """A recogniser of 13 units; ``emits``: a unit every few frames, where new weights hardly choose between symbols.
+    ``sizes``: other values of the architecture."""
+    architecture = ARCHITECTURE.model_copy(update=sizes)
     units = train_units(["the dog and the cat", "a cat and a dog"] * 4, 13)
-    model = make_model(ARCHITECTURE, FEATURES, len(units) + 1, seed=1).eval()
+    model = make_model(architecture, FEATURES, len(units) + 1, seed=1).eval()
     if emits:
         with torch.no_grad():
             model.joiner.linear.weight.mul_(3)
             model.joiner.linear.bias[-1] += 1.5
-    description = RecogniserDescription(features=FEATURES, architecture=ARCHITECTURE, origin="random", synthetic=True)
+    description = RecogniserDescription(features=FEATURES, architecture=architecture, origin="random", synthetic=True)
     return Recogniser(model, units, FeatureStatistics(torch.zeros(8), torch.ones(8)), description)
 
 

@@ -85,36 +85,31 @@ def test_a_model_of_the_recognisers_units_is_estimated_and_fused(speech, tmp_pat
     assert any(point["internal_lm_weight"] for point in internal["dev"]["decoded"])
 
 
-def test_models_that_cannot_be(speech, tuned, tmp_path):
-    (tmp_path / "empty.txt").write_text("\n...\n")
-    for options, message in [
-        (["--set", "architecture.width=16"], "architecture: unknown key"),
-        (["--input", "-"], "is a stream, and this option takes none"),
-        (["--input", tmp_path / "empty.txt"], "holds no word"),
-    ]:
-        assert message in refusal(*unit_model(speech, tmp_path / "units", *options))
-        assert not (tmp_path / "units").exists()
-    causal = ["--model", save_causal(tmp_path / "causal", "llama"), "--weights", speech / "weights.json"]
-    assert "let it choose among the lists by 'palimpsest rescore'" in refusal(*fuse(speech, tmp_path / "x", *causal))
-
-
 def test_refused(speech, tuned, tmp_path):
-    weights, model = speech / "weights.json", ["--model", speech / "words", "--weights"]
-    for options, message in [
-        (["--set", "fusion.lm_weights=[0.5]"], "'fusion.lm_weights=[0.5]' has no use with the files that are given"),
-        (["--weights", weights], "--weights has no use without --model"),
-        (["--model", speech / "words"], "--model needs weights; give --weights FILE"),
-        ([*model, weights, "--set", "search.beam_width=0"], "search.beam_width"),
-        ([*model, weights, "--test-manifest", speech / "dev.jsonl"], "5 utterances of"),
-        ([*model, tmp_path / "none.json"], "'palimpsest tune-fusion' writes one"),
-        ([*model, speech / "dev.jsonl"], "is no file of fusion weights"),
+    weights, output = speech / "weights.json", tmp_path / "output"
+    (tmp_path / "empty.txt").write_text("\n...\n")
+    causal = ["--model", save_causal(tmp_path / "causal", "llama"), "--weights", weights]
+    model = ["--model", speech / "words", "--weights"]
+    for command, options, message in [
+        (unit_model, ["--set", "architecture.width=16"], "architecture: unknown key"),
+        (unit_model, ["--input", "-"], "is a stream, and this option takes none"),
+        (unit_model, ["--input", tmp_path / "empty.txt"], "holds no word"),
+        (fuse, causal, "let it choose among the lists by 'palimpsest rescore'"),
+        (fuse, settings("fusion.lm_weights=[0.5]"), "'fusion.lm_weights=[0.5]' has no use with the files"),
+        (fuse, ["--weights", weights], "--weights has no use without --model"),
+        (fuse, ["--model", speech / "words"], "--model needs weights; give --weights FILE"),
+        (fuse, [*model, weights, "--set", "search.beam_width=0"], "search.beam_width"),
+        (fuse, [*model, weights, "--test-manifest", speech / "dev.jsonl"], "5 utterances of"),
+        (fuse, [*model, tmp_path / "none.json"], "'palimpsest tune-fusion' writes one"),
+        (fuse, [*model, speech / "dev.jsonl"], "is no file of fusion weights"),
         (
+            fuse,
             [*model, weights, *settings("fusion.internal_lm=zero_encoder")],
             "fusion.internal_lm 'none', and here it is 'zero_",
         ),
     ]:
-        assert message in refusal(*fuse(speech, tmp_path / "lists.jsonl", *options))
-        assert not (tmp_path / "lists.jsonl").exists()
+        assert message in refusal(*command(speech, output, *options))
+        assert not output.exists()
 
 
 def test_what_is_not_counted_is_said(speech, tmp_path):

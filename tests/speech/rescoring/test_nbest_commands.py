@@ -129,18 +129,20 @@ def test_missing_utterances_are_counted(files, tmp_path):
     assert found["wer"] == found["oracle_wer"] == 2 / 35
 
 
-def test_masked_references_through_the_commands(files, tmp_path):
+def test_masked_references_through_the_commands(tmp_path):
     text, sidecar = tmp_path / "test.txt", tmp_path / "sidecars" / "names.jsonl"
+    lists = tmp_path / "lists.jsonl"
+    write_nbest(lists, [nbest("silence", "..."), *six_lists("t")])
     sidecar.parent.mkdir()
-    assert main(["reference-text", "--references", str(files[1]), "--output", str(text)]) == 0
-    assert text.read_text(encoding="utf-8").splitlines()[:2] == [PAIRS[0][0], PAIRS[1][0]]
-    write_sidecar(sidecar, [[MaskedSpan(12, 14, "PERSON", "test", "on", 0)], []] * 3)
-    rated = ["word-error-rate", "--references", files[1], "--hypotheses", files[1], "--sidecar", sidecar.parent]
+    assert main(["reference-text", "--references", str(lists), "--output", str(text)]) == 0
+    assert text.read_text(encoding="utf-8").splitlines()[:3] == ["...", PAIRS[0][0], PAIRS[1][0]]
+    write_sidecar(sidecar, [[], *[[MaskedSpan(12, 14, "PERSON", "test", "on", 0)], []] * 3])
+    rated = ["word-error-rate", "--references", lists, "--hypotheses", lists, "--sidecar", sidecar.parent]
     found = measured(*rated)["masked_words"]["names"]
     # "on" became "in" in each of three utterances; the other three errors are on words that are not masked.
     assert (found["words"], found["recognised"], found["recall"], found["wer"]) == (3, 0, 0.0, 1.0)
     assert found["wer_rest"] == 3 / 30
-    write_sidecar(sidecar, [[MaskedSpan(12, 14, "PERSON", "test", "at", 0)], []] * 3)
+    write_sidecar(sidecar, [[], *[[MaskedSpan(12, 14, "PERSON", "test", "at", 0)], []] * 3])
     assert "does not belong to text" in refusal(*rated)
 
 
@@ -160,22 +162,16 @@ def test_lists_without_references_are_chosen_from_by_given_weights(files, tmp_pa
     chosen = [json.loads(line) for line in output.read_text().splitlines()]
     assert chosen == [{"utterance_id": f"new{n}", "text": PAIRS[n % 2][0]} for n in range(6)]
     assert output.stat().st_mode & 0o777 == 0o600
-    for wrong, message in [
-        ([], "give --dev to tune weights on, or --weights FILE"),
-        (["--weights", weights, "--dev", files[3]], "and not both"),
-        (["--weights", new], "holds no weights; give the report of 'palimpsest rescore'"),
-        (["--weights", weights, "--counts", tmp_path / "c.tsv"], "--counts has no use with --weights"),
-        (["--dev", files[3]], "has no 'reference' that is text"),
-    ]:
-        assert message in refusal(*options, *wrong)
-
-
-def test_lists_without_a_word_and_a_grid_without_zero_are_refused(files, tmp_path):
     mute = tmp_path / "mute.jsonl"
     write_nbest(mute, [nbest("u", "...", ("a", 0.0))])
-    for options, message in (
-        (["--dev", mute], "none of the n-best lists of --dev has a reference that holds a word"),
-        (["--nbest", mute], "none of the n-best lists of --nbest has a reference that holds a word"),
-        (["--set", "rescoring.lm_weights=[0.5]"], "0 among them"),
-    ):
-        assert message in refusal("rescore", *files, *options)
+    for wrong, message in [
+        (options, "give --dev to tune weights on, or --weights FILE"),
+        ([*options, "--weights", weights, "--dev", files[3]], "and not both"),
+        ([*options, "--weights", new], "holds no weights; give the report of 'palimpsest rescore'"),
+        ([*options, "--weights", weights, "--counts", tmp_path / "c.tsv"], "--counts has no use with --weights"),
+        ([*options, "--dev", files[3]], "has no 'reference' that is text"),
+        (["rescore", *files, "--dev", mute], "none of the n-best lists of --dev has a reference that holds a word"),
+        (["rescore", *files, "--nbest", mute], "none of the n-best lists of --nbest has a reference that holds a word"),
+        (["rescore", *files, "--set", "rescoring.lm_weights=[0.5]"], "0 among them"),
+    ]:
+        assert message in refusal(*wrong)
