@@ -75,7 +75,7 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
     groups = files.word_groups(test.references, files.test_manifest, settings.word_errors)
     fusion, weights = None, ""
     if files.model:
-        given = read_weights(str(files.weights), settings, recogniser).by_name
+        given = read_weights(str(files.weights), settings, recogniser)
         scorers, measured["model_vocabulary_hash"] = fusion_scorers(
             files.model, settings.fusion.internal_lm, recogniser
         )
