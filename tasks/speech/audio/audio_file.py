@@ -128,8 +128,9 @@ def open_audio(path: str | Path, maximum_seconds: float = math.inf) -> "SoundFil
     except (soundfile.LibsndfileError, TypeError):  # TypeError: raw samples, which have no header
         file = soundfile.SoundFile(_decoded(path))
     sizes = [tuple(map(int, pair)) for pair in _CHUNK_SIZES.findall(file.extra_info)]
-    if file.format == "NIST" and (stated := _SPHERE_SAMPLES.search(Path(path).read_bytes()[:1024])):
-        sizes.append((int(stated[1]), file.frames))
+    if file.format == "NIST":
+        with open(path, "rb") as stream:
+            sizes += [(int(stated), file.frames) for stated in _SPHERE_SAMPLES.findall(stream.read(1024))]
     cut = any(actual < stated < _UNKNOWN_SIZE for stated, actual in sizes)
     seconds, problem = file.frames / file.samplerate, ""
     if cut or any(note in file.extra_info for note in _NO_END):

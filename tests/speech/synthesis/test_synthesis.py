@@ -185,6 +185,7 @@ def test_what_cannot_be_spoken_is_one_line_without_the_text(text, tmp_path, monk
     for setting, message in [
         ("voice_set=tests", "voice_set"),
         ("minimum_signal_to_noise=30", "minimum_signal_to_noise (30.0) is above maximum_signal_to_noise (25.0)"),
+        ("minimum_words=50", "minimum_words (50) is above maximum_words (40)"),
         ("sentences=0", "sentences"),
     ]:
         assert message in refusal(*corpus(text, tmp_path / "out", f"synthesis.{setting}"))
