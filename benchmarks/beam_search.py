@@ -18,7 +18,7 @@ from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.recogniser.recogniser import load_recogniser
 from tasks.speech.rescoring.settings import SearchSettings
 from tasks.speech.search.beam_search import beam_search
-from tasks.speech.synthesis.synthetic_corpus import Synthesiser, speak_drawn
+from tasks.speech.synthesis.synthetic_corpus import speak_drawn
 from tasks.speech.word_errors.word_errors import ALL, count_errors
 
 BEAM, PEER_UNITS_A_FRAME = 5, 10
@@ -63,9 +63,9 @@ def run(small: bool) -> list[dict[str, Any]]:
 def speech(recogniser: Any, utterances: int) -> tuple[list[str], list[Any]]:
     """Messages of 5 to 12 words, and the encoder's frames of each (T, D)."""
     settings = SynthesisSettings(voice_set="test")
-    generator, synthesiser = np.random.default_rng(1), Synthesiser()
+    generator = np.random.default_rng(1)
     short = [line.lower() for line in messages() if 5 <= len(line.split()) <= 12 and line.replace(" ", "").isalpha()]
     texts, features = short[:: len(short) // utterances][:utterances], []
     for text in texts:
-        features.append(recogniser.features(speak_drawn(text, None, settings, generator, synthesiser)[0]))
+        features.append(recogniser.features(speak_drawn(text, None, settings, generator)[0]))
     return texts, recogniser.encode(features)

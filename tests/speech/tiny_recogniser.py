@@ -11,7 +11,7 @@ from tasks.speech.audio.manifest import Utterance, write_manifest
 from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.units import train_units
-from tasks.speech.synthesis.espeak import Synthesiser, Voice
+from tasks.speech.synthesis.espeak import Voice, speak
 
 RATE = 16_000
 FEATURES = FeatureSettings(bands=8)
@@ -20,15 +20,17 @@ ARCHITECTURE = RecogniserArchitecture(
 )
 
 
-def random_recogniser(*, emits: bool = False) -> Recogniser:
-    """A recogniser of 13 units; ``emits``: a unit every few frames, where new weights hardly choose between symbols."""
+def random_recogniser(*, emits: bool = False, **sizes: int) -> Recogniser:
+    """A recogniser of 13 units; ``emits``: a unit every few frames, where new weights hardly choose between symbols.
+    ``sizes``: other values of the architecture."""
+    architecture = ARCHITECTURE.model_copy(update=sizes)
     units = train_units(["the dog and the cat", "a cat and a dog"] * 4, 13)
-    model = make_model(ARCHITECTURE, FEATURES, len(units) + 1, seed=1).eval()
+    model = make_model(architecture, FEATURES, len(units) + 1, seed=1).eval()
     if emits:
         with torch.no_grad():
             model.joiner.linear.weight.mul_(3)
             model.joiner.linear.bias[-1] += 1.5
-    description = RecogniserDescription(features=FEATURES, architecture=ARCHITECTURE, origin="random", synthetic=True)
+    description = RecogniserDescription(features=FEATURES, architecture=architecture, origin="random", synthetic=True)
     return Recogniser(model, units, FeatureStatistics(torch.zeros(8), torch.ones(8)), description)
 
 
@@ -36,7 +38,7 @@ def spoken(rate: int = RATE) -> np.ndarray:
     """5.4 seconds of synthetic speech (samples,), float32."""
     voice = Voice("en-US", "Andy", 170, 50, 50)
     said = "good morning, I would like to change my flight to the next day, please. How much is it?"
-    samples = torch.from_numpy(Synthesiser().speak(said, voice).astype(np.float32) / 2**15)
+    samples = torch.from_numpy(speak(said, voice)[0].astype(np.float32) / 2**15)
     return resample(samples, 22_050, rate).numpy()
 
 

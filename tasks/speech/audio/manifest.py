@@ -9,7 +9,7 @@ each white-space word of the text. Other keys are ignored.
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -110,11 +110,6 @@ def recording_seconds(utterances: Iterable[Utterance], maximum_seconds: float) -
             seconds.append(audio_facts(utterance.audio, maximum_seconds=maximum_seconds).seconds)
         except SpeechError as error:
             problems.append(f"utterance {utterance.utterance_id!r}: {error}")
-    fail_with_recordings(problems)
-    return seconds
-
-
-def fail_with_recordings(problems: Sequence[str]) -> None:
-    """Raise ``SpeechError`` that lists the unusable recordings, if there are any."""
     if problems:
         raise SpeechError(problem_list(problems, "recordings cannot be used"))
+    return seconds

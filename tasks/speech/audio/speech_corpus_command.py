@@ -20,8 +20,9 @@ Examples:
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tasks.command import StageCommand, StageFiles
 from tasks.errors import SpeechError
@@ -30,6 +31,9 @@ from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.audio.settings import RecordedSpeech, SpeechSettings, SyntheticSpeech
+
+if TYPE_CHECKING:
+    from tasks.speech.audio.manifest import Utterance
 
 SUMMARY = "check recordings and write a manifest of them, or synthesise speech"
 
@@ -51,7 +55,6 @@ def speech_corpus(
     if isinstance(settings, SyntheticSpeech):
         return _speak(settings, files)
     from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
-    from tasks.language_model.normalisation import normalise
     from tasks.speech.audio import speech_sources
     from tasks.speech.audio.manifest import write_manifest
     from tasks.speech.audio.recordings import left_out_sentence, usable_recordings
@@ -73,20 +76,26 @@ def speech_corpus(
     folder = make_folder(files.output, private=True)
     os.chmod(folder, PRIVATE_FOLDER_MODE)
     write_manifest(folder / "manifest.jsonl", utterances)
-    synthetic = sum(utterance.synthetic for utterance in utterances)
-    report = Report().measure(
-        synthetic=synthetic > 0,
-        synthetic_utterances=synthetic,
-        utterances=len(utterances),
-        words=sum(len(normalise(utterance.text)) for utterance in utterances),
-        audio_seconds=round(sum(lengths), 3),
-        speakers=len({utterance.speaker for utterance in utterances if utterance.speaker is not None}),
-        left_out={reason: len(names) for reason, names in left_out.items()},
-    )
+    report = _measured(utterances, sum(lengths), {reason: len(names) for reason, names in left_out.items()})
     report.shown = f"{len(utterances):,} of {len(found):,} utterances, {sum(lengths) / 3600:.2f} hours"
     if sentence:
         report.warn(sentence)
     return report
+
+
+def _measured(utterances: "Sequence[Utterance]", seconds: float, left_out: dict[str, int]) -> Report:
+    from tasks.language_model.normalisation import normalise
+
+    synthetic = sum(utterance.synthetic for utterance in utterances)
+    return Report().measure(
+        synthetic=synthetic > 0,
+        synthetic_utterances=synthetic,
+        utterances=len(utterances),
+        words=sum(len(normalise(utterance.text)) for utterance in utterances),
+        audio_seconds=round(seconds, 3),
+        speakers=len({utterance.speaker for utterance in utterances if utterance.speaker is not None}),
+        left_out=left_out,
+    )
 
 
 def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
@@ -97,12 +106,11 @@ def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
     set_up_torch(1)
     from tasks.speech.synthesis.synthetic_corpus import synthesise_corpus
 
-    measured = synthesise_corpus(settings.source, files.output, settings.synthesis)
-    shown = (
-        f"synthetic speech: {measured['utterances']:,} of {measured['lines']:,} lines, "
-        f"{measured['audio_seconds'] / 60:.1f} minutes, {measured['speakers']} voices"
-    )
-    return Report(measured, seed=settings.synthesis.seed, shown=shown)
+    utterances, seconds, left_out = synthesise_corpus(settings.source, files.output, settings.synthesis)
+    report, lines = _measured(utterances, seconds, dict(left_out)), len(utterances) + left_out.total()
+    report.seed = settings.synthesis.seed
+    report.shown = f"synthetic speech: {len(utterances):,} of {lines:,} lines, {seconds / 60:.1f} minutes"
+    return report.measure(lines=lines)
 
 
 COMMAND = StageCommand(

@@ -19,24 +19,25 @@ from typing import Annotated, Any
 
 from tasks.command import StageCommand
 from tasks.errors import ParameterError
-from tasks.options import READ, WRITE
+from tasks.options import READ, READ_MODEL, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
 from tasks.speech.rescoring.settings import FuseSettings
 from tasks.speech.word_errors.error_report import error_warnings, measure_errors, shown_errors
-from tasks.speech.word_errors.references import measure_overlap
-from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
+from tasks.speech.word_errors.word_error_rate_command import CELL, ErrorFiles, listing_path
 
 SUMMARY = "decode encoded speech, fused with a language model"
 
 
-class FuseFiles(FusedFiles):
+class FuseFiles(ErrorFiles):
     """Encoded speech with its references, the models, and the output files."""
 
     recogniser: Annotated[str, READ]
     """recogniser that encoded the speech"""
+    model: Annotated[str | None, READ_MODEL] = None
+    """language model: folder of any kind, package:NAME/FOLDER or name on the hub; without it, the recogniser alone"""
     weights: Annotated[str | None, READ] = None
     """weights of the language model: a file of 'palimpsest tune-fusion'"""
     test: Annotated[str, READ]
@@ -50,7 +51,8 @@ class FuseFiles(FusedFiles):
 
 def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Decode test, write the hypotheses and print the result."""
-    files.check_model("weights")
+    if files.weights and not files.model:
+        raise ParameterError("--weights has no use without --model; give a model, or leave it out")
     if files.model and not files.weights:
         raise ParameterError("--model needs weights; give --weights FILE, which 'palimpsest tune-fusion' finds on dev")
     from tasks.speech.fusion.fusion_weights import NAMES, fusion_scorers, read_weights, weighted
@@ -68,15 +70,12 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
         "recogniser_hash": recogniser.hash,
         "units_hash": units.hash,
         "synthetic_speech": test.synthetic,
-        "overlap": None,
     }
     # Cheap steps that can fail come before the search.
     groups = files.word_groups(test.references, files.test_manifest, settings.word_errors)
-    if files.training_text:
-        measured["overlap"] = measure_overlap(test.references.values(), files.training_text)
     fusion, weights = None, ""
     if files.model:
-        given = read_weights(str(files.weights), settings, recogniser).by_name
+        given = read_weights(str(files.weights), settings, recogniser)
         scorers, measured["model_vocabulary_hash"] = fusion_scorers(
             files.model, settings.fusion.internal_lm, recogniser
         )
@@ -92,7 +91,7 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
         for hypothesis in hypotheses:
             scores.setdefault(units.decode(hypothesis.units), hypothesis.score)
         nbest.append(NbestList(name, test.references[name], tuple(ScoredHypothesis(*each) for each in scores.items())))
-    texts = {one.utterance_id: one.best.text for one in nbest}
+    texts = {one.utterance_id: one.hypotheses[0].text for one in nbest}
     errors = files.count(test.references, texts, groups, listing_path(files.output))
     write_nbest(files.output, nbest)
     audio_seconds = sum(test.seconds.values())

@@ -24,10 +24,11 @@ from tasks.language_model.normalisation import normalise
 from tasks.language_model.opening import open_language_model
 from tasks.settings.base import Settings
 from tasks.settings.checks import check_settings
-from tasks.speech.fusion.scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, is_of_units
+from tasks.speech.fusion.scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder
 from tasks.speech.fusion.word_lookahead import WordLookahead
 from tasks.speech.recogniser.encoded_speech import EncodedSpeech
 from tasks.speech.recogniser.recogniser import Recogniser
+from tasks.speech.recogniser.units import WORD_BEGIN
 from tasks.speech.rescoring.settings import FusionSettings, InternalModel, TuneFusionSettings
 from tasks.speech.rescoring.tuning import BONUS, INTERNAL, LM, ScoredHypotheses, padded, tune
 from tasks.speech.search.beam_search import Fusion, Hypothesis, beam_search
@@ -50,7 +51,7 @@ def fusion_scorers(model: str, internal: InternalModel, recogniser: Recogniser) 
     language_model = open_language_model(model)
     words, units = language_model.next_words(), SpelledUnits(recogniser.units)
     found: dict[str, Scorer] = {BONUS: WordCounts(units)}
-    if is_of_units(words.vocabulary):
+    if any(token.startswith(WORD_BEGIN) for token in words.vocabulary.tokens):
         found[LM] = UnitModel(words, recogniser.units.pieces)
     else:
         found[LM] = WordLookahead(words, units)
@@ -71,14 +72,9 @@ class FusionWeights(Settings):
     internal_lm: InternalModel
     recogniser_hash: str
 
-    @property
-    def by_name(self) -> dict[str, float]:
-        """The weights alone."""
-        return {name: getattr(self, name) for name in NAMES}
 
-
-def read_weights(path: str, settings: TuneFusionSettings, recogniser: Recogniser) -> FusionWeights:
-    """The weights of a file of 'palimpsest tune-fusion'.
+def read_weights(path: str, settings: TuneFusionSettings, recogniser: Recogniser) -> dict[str, float]:
+    """The weights, by name, of a file of 'palimpsest tune-fusion'.
 
     Raises ``ParameterError`` if it is no such file, or belongs to another recogniser or other settings.
     """
@@ -94,7 +90,7 @@ def read_weights(path: str, settings: TuneFusionSettings, recogniser: Recogniser
             f"--weights: {path!r} was tuned with {other[0]} {tuned[other[0]]!r}, and here it is {here[other[0]]!r}; "
             "tune again by 'palimpsest tune-fusion'"
         )
-    return found
+    return {name: getattr(found, name) for name in NAMES}
 
 
 def _grid(settings: FusionSettings) -> tuple[dict[str, list[float]], list[Point], Point]:

@@ -71,7 +71,11 @@ class UnitModel(UnitScorer):
 
     def __init__(self, model: NextWords, pieces: list[str]) -> None:
         """Raises ``ModelError`` if the model's units are not the recogniser's."""
-        check_units(model.vocabulary, pieces)
+        if model.vocabulary.hash != unit_vocabulary(pieces).hash:
+            raise ModelError(
+                f"the language model is over {len(model.vocabulary) - _SPECIAL} tokens that are not the "
+                f"{len(pieces)} units of the recogniser in their order; give a model over the units of this recogniser"
+            )
         self._model = model
         self._columns = np.roll(np.arange(_SPECIAL + len(pieces)), -_SPECIAL)
 
@@ -110,20 +114,6 @@ def unit_vocabulary(pieces: list[str]) -> Vocabulary:
             piece = f"<{piece}>"
         names[piece] = None
     return Vocabulary(tuple(names))
-
-
-def is_of_units(vocabulary: Vocabulary) -> bool:
-    """Whether a vocabulary is of units: some tokens have the marker of a word's beginning."""
-    return any(token.startswith(WORD_BEGIN) for token in vocabulary.tokens)
-
-
-def check_units(vocabulary: Vocabulary, pieces: list[str]) -> None:
-    """Raise ``ModelError`` if a language model's units are not the recogniser's."""
-    if vocabulary.hash != unit_vocabulary(pieces).hash:
-        raise ModelError(
-            f"the language model is over {len(vocabulary) - _SPECIAL} tokens that are not the "
-            f"{len(pieces)} units of the recogniser in their order; give a model over the units of this recogniser"
-        )
 
 
 def encode_units(path: str, units: Units) -> EncodedText:

@@ -24,15 +24,10 @@ _FIRST_CAPACITY = 1024
 _PREFIX = np.dtype([("first", "i8"), ("last", "i8"), ("own", "i8"), ("letter", "?"), ("row", "i8")])
 
 
-class SortedVocabulary:
-    """Words in alphabetical order, then the special tokens."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        special = len(SPECIAL_TOKENS)
-        order = sorted(range(special, len(vocabulary)), key=vocabulary.tokens.__getitem__)
-        self.words = [vocabulary.tokens[index] for index in order]
-        self.columns = np.array([*order, *range(special)], dtype=np.int64)
-        """Vocabulary ids (V,) in this order."""
+def sorted_words(vocabulary: Vocabulary) -> tuple[list[str], np.ndarray]:
+    """The words in alphabetical order, and their vocabulary ids (W,)."""
+    order = sorted(range(len(SPECIAL_TOKENS), len(vocabulary)), key=vocabulary.tokens.__getitem__)
+    return [vocabulary.tokens[index] for index in order], np.array(order, dtype=np.int64)
 
 
 class WordBeginnings:
@@ -42,13 +37,12 @@ class WordBeginnings:
     one.
     """
 
-    def __init__(self, vocabulary: SortedVocabulary, spellings: list[str]) -> None:
-        """``spellings``: the letters of each unit."""
-        self._words, self._spellings = vocabulary.words, spellings
+    def __init__(self, words: list[str], spellings: list[str]) -> None:
+        """``words`` in alphabetical order; ``spellings``: the letters of each unit."""
+        self._words, self._spellings = words, spellings
         self._letters, self._numbers = ["", ""], {"": EMPTY}
         # The row of each prefix that was ever extended; extensions by unit in each row, -1 where not yet known.
-        self._table = np.zeros(_FIRST_CAPACITY, dtype=_PREFIX)
-        self._table["row"], self._rows = -1, 0
+        self._table, self._rows = np.full(_FIRST_CAPACITY, -1, dtype=_PREFIX), 0
         self._next = np.full((_FIRST_CAPACITY // 8, len(spellings)), -1, dtype=np.int32)
         self._table[EMPTY], self._table[_OUTSIDE] = (0, len(self._words), -1, False, -1), (0, 0, -1, True, -1)
 
@@ -92,10 +86,7 @@ class WordBeginnings:
         if first == last:
             return self._numbers.setdefault(letters, _OUTSIDE)
         number = len(self._letters)
-        if number == len(self._table):
-            larger = np.zeros_like(self._table)
-            larger["row"] = -1
-            self._table = np.concatenate([self._table, larger])
+        self._table = grown(self._table, number + 1, -1)
         self._letters.append(letters)
         own = first if word and self._words[first] == word else -1
         self._table[number] = (first, last, own, bool(word), -1)
@@ -112,14 +103,15 @@ _SMALLEST = 1e-38
 class NextWordDistributions:
     """Distributions by history, stored as long as they are retained."""
 
-    def __init__(self, model: NextWords, vocabulary: SortedVocabulary) -> None:
-        self._model, self._words = model, len(vocabulary.words)
+    def __init__(self, model: NextWords, ids: np.ndarray) -> None:
+        """``ids``: the model's numbers of the sorted words."""
+        self._model, self._words = model, len(ids)
         # One block more than full ones, so that the end of the last word's range is in a block.
         self._blocks = self._words // _BLOCK + 1
         self._filled = self._blocks * _BLOCK
         # Columns that fill the last block are between the words and the special tokens; their probability is 0.
         filling = np.full(self._filled - self._words, PADDING_ID)
-        self._columns = np.concatenate([vocabulary.columns[: self._words], filling, vocabulary.columns[self._words :]])
+        self._columns = np.concatenate([ids, filling, np.arange(len(SPECIAL_TOKENS))])
         columns = [
             ("probability", np.float32, len(self._columns)),  # not normalised
             ("sum", np.float64, self._blocks + 1),  # of all blocks before

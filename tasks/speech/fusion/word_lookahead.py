@@ -15,7 +15,7 @@ from tasks.language_model.language_models import NextWords
 from tasks.language_model.sequence_tree import ROOT, SequenceTree
 from tasks.language_model.vocabulary import UNKNOWN_ID
 from tasks.speech.fusion.scorers import SpelledUnits
-from tasks.speech.fusion.sorted_vocabulary import EMPTY, NextWordDistributions, SortedVocabulary, WordBeginnings
+from tasks.speech.fusion.sorted_vocabulary import EMPTY, NextWordDistributions, WordBeginnings, sorted_words
 from tasks.speech.search.scorer import PredictorStates, Scorer, grown
 
 _FIRST = 0
@@ -39,9 +39,9 @@ class WordLookahead(Scorer):
 
     def __init__(self, model: NextWords, units: SpelledUnits) -> None:
         self._model, self._units = model, units
-        self._vocabulary = SortedVocabulary(model.vocabulary)
-        self._distributions = NextWordDistributions(model, self._vocabulary)
-        self._beginnings = WordBeginnings(self._vocabulary, units.letters)
+        words, self._word_ids = sorted_words(model.vocabulary)
+        self._distributions = NextWordDistributions(model, self._word_ids)
+        self._beginnings = WordBeginnings(words, units.letters)
         self._looked = np.zeros(0)
 
     def start(self, tree: SequenceTree, states: PredictorStates) -> None:
@@ -139,7 +139,7 @@ class WordLookahead(Scorer):
 
     def _ids(self, word: np.ndarray) -> np.ndarray:
         own = self._beginnings.own_word(word)
-        return np.where(own >= 0, self._vocabulary.columns[own], UNKNOWN_ID)
+        return np.where(own >= 0, self._word_ids[own], UNKNOWN_ID)
 
     def _own(self, history: np.ndarray, word: np.ndarray) -> np.ndarray:
         """Log-probability of the word itself (N,)."""

@@ -19,7 +19,7 @@ from tasks.batches import batches_that_fit
 from tasks.errors import SpeechError
 from tasks.files.atomic_file import atomic_writer
 from tasks.speech.audio.audio_file import read_audio
-from tasks.speech.audio.manifest import Utterance, fail_with_recordings, recording_seconds
+from tasks.speech.audio.manifest import Utterance, recording_seconds
 from tasks.speech.recogniser.recogniser import Recogniser, as_float16, not_finite
 from tasks.speech.word_errors.references import read_references
 
@@ -105,7 +105,7 @@ def encode_utterances(
 
     Returns the speech, the seconds for features and encoder without reading the files, and counts of changes to
     recordings (``read_audio``). Utterances that are too short have frames (0, D). Raises ``SpeechError`` that lists all
-    recordings that are unreadable or too long.
+    recordings that are unreadable or too long, as far as headers and last samples show, or names a damaged one.
     """
     from tqdm import tqdm
 
@@ -113,7 +113,7 @@ def encode_utterances(
     lengths = recording_seconds(utterances, maximum_seconds)
     seconds = {each.utterance_id: length for each, length in zip(utterances, lengths, strict=True)}
     found = dict.fromkeys(seconds, torch.zeros(0, recogniser.settings.architecture.encoding))
-    tally, problems, clock = Counter[str](), list[str](), 0.0
+    tally, clock = Counter[str](), 0.0
     # The longest first, so that a lack of memory shows at once.
     ordered = sorted(utterances, key=lambda each: (-seconds[each.utterance_id], each.utterance_id))
     with tqdm(total=len(utterances), desc="encode-speech", unit="utterance", disable=None, leave=False) as bar:
@@ -122,19 +122,14 @@ def encode_utterances(
         ):
             signals = {}
             for each in batch:
-                try:
-                    signal = read_audio(each.audio, features.sample_rate, maximum_seconds=maximum_seconds, tally=tally)
-                    if len(signal) > features.window_samples:
-                        signals[each.utterance_id] = signal
-                except SpeechError as error:
-                    problems.append(f"utterance {each.utterance_id!r}: {error}")
-            # After a problem the run will fail, but all other damaged recordings must be reported too.
-            if signals and not problems:
+                signal = read_audio(each.audio, features.sample_rate, maximum_seconds=maximum_seconds, tally=tally)
+                if len(signal) > features.window_samples:
+                    signals[each.utterance_id] = signal
+            if signals:
                 started = time.perf_counter()
                 encoded = recogniser.encode(list(map(recogniser.features, signals.values())))
                 clock += time.perf_counter() - started
                 found |= dict(zip(signals, encoded, strict=True))
             bar.update(len(batch))
-    fail_with_recordings(problems)
     synthetic = any(utterance.synthetic for utterance in utterances)
     return EncodedSpeech(recogniser.hash, seconds, synthetic, found), clock, tally

@@ -19,7 +19,6 @@ from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.audio.utterance_lines import given_languages, placed_languages
 from tasks.speech.recogniser.recogniser import log_mel
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
-from tasks.speech.synthesis.espeak import Synthesiser
 from tasks.speech.synthesis.synthetic_corpus import speak_drawn, why_not_spoken
 from tasks.training.stage import hash_of
 
@@ -133,7 +132,7 @@ class SyntheticSpeech(TrainingSpeech):
     def __init__(
         self, text: str | Path, synthesis: SynthesisSettings, features: FeatureSettings, training: RecogniserTraining
     ) -> None:
-        """Raises ``SpeechError`` if no sentence can be spoken, ``ResourceError`` without a synthesiser."""
+        """Raises ``SpeechError`` if no sentence can be spoken."""
         super().__init__(features)
         self.synthesis, self.seed = synthesis, training.seed
         lowest = max(synthesis.minimum_words, training.minimum_words)
@@ -157,7 +156,6 @@ class SyntheticSpeech(TrainingSpeech):
             self.languages = [placed_languages(*each)[1] for each in zip(sentences, self._of_tokens, strict=True)]
         self.seconds = np.array([0.3 + len(text) / _SPOKEN_CHARACTERS_PER_SECOND for text in self.texts])
         self.identity = hash_of(self.settings.model_dump_json(), synthesis.model_dump_json(), sentences)
-        self._synthesiser = Synthesiser()
 
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor | None:
         """Log-mel features (T, bands) of a sentence in one epoch; ``None`` if the synthesiser produces nothing."""
@@ -165,8 +163,7 @@ class SyntheticSpeech(TrainingSpeech):
         of_tokens = self._of_tokens[index] if self._of_tokens else None
         rate = self.settings.sample_rate
         samples, _ = speak_drawn(
-            self._sentences[index], of_tokens, self.synthesis, generator, self._synthesiser,
-            sample_rate=rate, is_quiet=is_quiet,
-        )  # fmt: skip
+            self._sentences[index], of_tokens, self.synthesis, generator, sample_rate=rate, is_quiet=is_quiet
+        )
         spoken = len(samples) >= _SHORTEST_SECONDS * rate
         return log_mel(samples, self.settings) if spoken else None

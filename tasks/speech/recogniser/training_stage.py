@@ -166,7 +166,7 @@ def train_on_speech(
     check_replaceable(files.output)
     training, seed, every = settings.training, settings.training.seed, curve.every_steps
     speech = _speech(settings, files.manifest or files.input, is_text=files.input is not None)
-    held_out: TrainingSpeech | None = None
+    held_out = None
     if files.valid:
         changes = {"voice_set": "dev", "sentences": training.valid_utterances}
         held_out = _speech(settings, files.valid, is_text=files.input is not None, **changes)
@@ -187,9 +187,7 @@ def train_on_speech(
     with checkpoints_of(files.output, resources, plan, key, *decisive) as checkpoints:
         with curve.open() as on_log:
             batches = SpeechBatches(speech, units, statistics, settings, plan)
-            valid = None
-            if held_out is not None:
-                valid = valid_utterances(held_out, units, statistics, training.valid_utterances)
+            valid = held_out and valid_utterances(held_out, units, statistics, training.valid_utterances)
             network.train()
             record = fit(RecogniserTrainingModule(network, training, seed, batches, valid, on_log, every), checkpoints)
             network.cpu().eval()

@@ -45,11 +45,6 @@ class NbestList:
     hypotheses: tuple[ScoredHypothesis, ...]
     """Empty if the recogniser found nothing: all words of the reference then count as deleted."""
 
-    @property
-    def best(self) -> ScoredHypothesis:
-        """The recogniser's own choice; ``IndexError`` if the list is empty."""
-        return self.hypotheses[0]
-
 
 def read_nbest(path: str | Path, at_most: int | None = None, *, measured: bool = True) -> list[NbestList]:
     """The lists of a file in its order, each cut to its ``at_most`` best hypotheses.

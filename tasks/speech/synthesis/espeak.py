@@ -10,6 +10,7 @@ import ctypes
 import os
 import threading
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,98 +73,101 @@ class Voice:
         return f"{self.accent}+{self.timbre}"
 
 
-class Synthesiser:
-    """Speaks with eSpeak NG. Holds no open library between utterances: it can be copied, pickled and forked."""
+def _installed() -> tuple[str, str]:
+    """The library and its data; ``ResourceError`` without the package ``espeakng-loader``."""
+    try:
+        import espeakng_loader
+    except ImportError:
+        raise ResourceError(
+            "speech synthesis needs the package espeakng-loader; run: pip install 'palimpsest[synthesis]'"
+        ) from None
+    return espeakng_loader.get_library_path(), espeakng_loader.get_data_path()
 
-    def __init__(self) -> None:
-        """Raises ``ResourceError`` if the package ``espeakng-loader`` is not installed."""
+
+@cache
+def _accents(data: str) -> dict[str, str]:
+    """The file of each variety of a language."""
+    languages = Path(data, "lang")
+    files = sorted(path for path in languages.rglob("*") if path.is_file())
+    return {path.name: path.relative_to(languages).as_posix() for path in files}
+
+
+def accents_of(language: str) -> list[str]:
+    """Varieties of a language (``es``: ``es``, ``es-419``); ``SpeechError`` if there is none."""
+    _, data = _installed()
+    found = [name for name in _accents(data) if name == language or name.startswith(f"{language}-")]
+    if not found:
+        raise SpeechError(
+            f"eSpeak NG has no voice for the language {language!r}; its folder "
+            f"{os.path.join(data, 'lang')!r} lists its voices"
+        )
+    return found
+
+
+def speak(text: str, voice: Voice) -> "tuple[numpy.ndarray, dict[int, int]]":
+    """Speech, int16 (samples,) at 22,050 Hz, empty if there is nothing to speak; and for the offset of each word in the
+    text, the sample at which it begins. Two words that the library speaks as one (``of the``) have one entry.
+
+    Raises ``SpeechError`` if it cannot speak with the voice, ``ResourceError`` if the library is missing or cannot be
+    loaded. For an unknown timbre eSpeak NG uses its default.
+    """
+    import numpy
+
+    file, data = _installed()
+    with _lock:
+        library = _loaded(file, data)
         try:
-            import espeakng_loader
-        except ImportError:
-            raise ResourceError(
-                "speech synthesis needs the package espeakng-loader; run: pip install 'palimpsest[synthesis]'"
-            ) from None
-        self._library = espeakng_loader.get_library_path()
-        self._data = espeakng_loader.get_data_path()
-        languages = Path(self._data, "lang")
-        files = sorted(path for path in languages.rglob("*") if path.is_file())
-        self._accents = {path.name: path.relative_to(languages).as_posix() for path in files}
-
-    def speak(self, text: str, voice: Voice) -> "numpy.ndarray":
-        """The samples of ``speak_words``; empty if there is nothing to speak."""
-        return self.speak_words(text, voice)[0]
-
-    def speak_words(self, text: str, voice: Voice) -> "tuple[numpy.ndarray, dict[int, int]]":
-        """Speech, int16 (samples,) at 22,050 Hz; and for the offset of each word in the text, the sample at which it
-        begins. Two words that the library speaks as one (``of the``) have one entry.
-
-        Raises ``SpeechError`` if it cannot speak with the voice, ``ResourceError`` if the library cannot be loaded.
-        For an unknown timbre eSpeak NG uses its default.
-        """
-        import numpy
-
-        with _lock:
-            library = self._load()
-            try:
-                speech, words = self._speak(library, text, voice)
-            finally:
-                library.espeak_Terminate()
-                _unload(library)
-        return numpy.frombuffer(speech, dtype=numpy.int16), words
-
-    def accents(self, language: str) -> list[str]:
-        """Varieties of a language (``es``: ``es``, ``es-419``); ``SpeechError`` if there is none."""
-        found = [name for name in self._accents if name == language or name.startswith(f"{language}-")]
-        if not found:
-            raise SpeechError(
-                f"eSpeak NG has no voice for the language {language!r}; its folder "
-                f"{os.path.join(self._data, 'lang')!r} lists its voices"
-            )
-        return found
-
-    def _load(self) -> ctypes.CDLL:
-        try:
-            library = ctypes.CDLL(self._library)
-        except OSError as error:
-            raise ResourceError(f"eSpeak NG cannot be loaded ({error}); install espeakng-loader again") from None
-        if library.espeak_Initialize(_SYNCHRONOUS, 0, os.fsencode(self._data), _DO_NOT_EXIT) != SAMPLE_RATE:
+            speech, words = _spoken(library, text, voice, _accents(data)[voice.accent])
+        finally:
+            library.espeak_Terminate()
             _unload(library)
-            raise ResourceError(
-                f"eSpeak NG cannot read its data in {self._data!r}; install espeakng-loader again, into a folder "
-                "with a path of fewer than 100 characters"
-            )
-        return library
+    return numpy.frombuffer(speech, dtype=numpy.int16), words
 
-    def _speak(self, library: ctypes.CDLL, text: str, voice: Voice) -> tuple[bytes, dict[int, int]]:
-        pieces: list[bytes] = []
-        words: dict[int, int] = {}
 
-        def keep(samples: "ctypes._Pointer[ctypes.c_short]", count: int, events: "ctypes._Pointer[_Event]") -> int:
-            if samples and count:
-                pieces.append(ctypes.string_at(samples, 2 * count))
-            place = 0
-            while (event := events[place]).type != _LAST_EVENT:
-                if event.type == _WORD:
-                    # If two words begin at one place, the library means the first.
-                    words.setdefault(event.text_position - 1, event.sample)
-                place += 1
-            return 0
+def _loaded(file: str, data: str) -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(file)
+    except OSError as error:
+        raise ResourceError(f"eSpeak NG cannot be loaded ({error}); install espeakng-loader again") from None
+    if library.espeak_Initialize(_SYNCHRONOUS, 0, os.fsencode(data), _DO_NOT_EXIT) != SAMPLE_RATE:
+        _unload(library)
+        raise ResourceError(
+            f"eSpeak NG cannot read its data in {data!r}; install espeakng-loader again, into a folder "
+            "with a path of fewer than 100 characters"
+        )
+    return library
 
-        callback = _Callback(keep)
-        library.espeak_SetSynthCallback(callback)
-        if library.espeak_SetVoiceByName(f"{self._accents[voice.accent]}+{voice.timbre}".encode()):
-            raise SpeechError(f"eSpeak NG cannot speak with the voice {voice.name!r}")
-        numbers = ((_RATE, voice.rate), (_VOLUME, _QUIET), (_PITCH, voice.pitch), (_PITCH_RANGE, voice.pitch_range))
-        for parameter, number in numbers:
-            library.espeak_SetParameter(parameter, number, 0)
-        library.espeak_ng_SetRandSeed(_SEED)
-        ctypes.CDLL(None).srand(_SEED)
-        # A NUL ends the text and other control characters are commands to eSpeak NG.
-        encoded = "".join(character if character.isprintable() else " " for character in text).encode() + b"\0"
-        if library.espeak_Synth(encoded, ctypes.c_size_t(len(encoded)), 0, 1, 0, _UTF8, None, None):
-            return b"", {}
-        library.espeak_Synchronize()
-        return b"".join(pieces), words
+
+def _spoken(library: ctypes.CDLL, text: str, voice: Voice, accent: str) -> tuple[bytes, dict[int, int]]:
+    pieces: list[bytes] = []
+    words: dict[int, int] = {}
+
+    def keep(samples: "ctypes._Pointer[ctypes.c_short]", count: int, events: "ctypes._Pointer[_Event]") -> int:
+        if samples and count:
+            pieces.append(ctypes.string_at(samples, 2 * count))
+        place = 0
+        while (event := events[place]).type != _LAST_EVENT:
+            if event.type == _WORD:
+                # If two words begin at one place, the library means the first.
+                words.setdefault(event.text_position - 1, event.sample)
+            place += 1
+        return 0
+
+    callback = _Callback(keep)
+    library.espeak_SetSynthCallback(callback)
+    if library.espeak_SetVoiceByName(f"{accent}+{voice.timbre}".encode()):
+        raise SpeechError(f"eSpeak NG cannot speak with the voice {voice.name!r}")
+    numbers = ((_RATE, voice.rate), (_VOLUME, _QUIET), (_PITCH, voice.pitch), (_PITCH_RANGE, voice.pitch_range))
+    for parameter, number in numbers:
+        library.espeak_SetParameter(parameter, number, 0)
+    library.espeak_ng_SetRandSeed(_SEED)
+    ctypes.CDLL(None).srand(_SEED)
+    # A NUL ends the text and other control characters are commands to eSpeak NG.
+    encoded = "".join(character if character.isprintable() else " " for character in text).encode() + b"\0"
+    if library.espeak_Synth(encoded, ctypes.c_size_t(len(encoded)), 0, 1, 0, _UTF8, None, None):
+        return b"", {}
+    library.espeak_Synchronize()
+    return b"".join(pieces), words
 
 
 def _unload(library: ctypes.CDLL) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy
 import soundfile
@@ -27,7 +27,7 @@ from tasks.languages.word_languages import spoken_languages
 from tasks.speech.audio.audio_file import resample
 from tasks.speech.audio.manifest import Utterance, write_manifest
 from tasks.speech.audio.settings import SynthesisSettings, VoiceSet
-from tasks.speech.synthesis.espeak import SAMPLE_RATE, Synthesiser, Voice
+from tasks.speech.synthesis.espeak import SAMPLE_RATE, Voice, accents_of, speak
 
 NoiseKind = Literal["white", "pink", "babble"]
 _NOISES: tuple[NoiseKind, ...] = ("white", "pink", "babble")
@@ -104,22 +104,20 @@ _SEAM = round(0.005 * SAMPLE_RATE)
 """Samples of the cross-fade from one voice to the next."""
 
 
-def synthesise(
-    text: str, voices: Voice | Sequence[Voice], *, sample_rate: int, synthesiser: Synthesiser
-) -> torch.Tensor:
+def synthesise(text: str, voices: Voice | Sequence[Voice], sample_rate: int) -> torch.Tensor:
     """A spoken sentence without noise, float32 (samples,) at ``sample_rate`` Hz; empty if nothing can be spoken.
 
     ``voices``: one for all words, or one for each white-space word of ``text``. Each voice speaks the whole sentence,
     and the parts are cut together at word boundaries. So a change of voice brings no pause and no drawn-out word, as a
     change inside eSpeak NG does (it ends a clause there). The words are those of ``normalise(text)``. Raises the errors
-    of ``Synthesiser.speak``.
+    of ``speak``.
     """
     spoken = spoken_text(text)
     if isinstance(voices, Voice):
-        raw = synthesiser.speak(spoken, voices)
+        raw, _ = speak(spoken, voices)
     else:
         each = [voice for token, voice in zip(text.split(), voices, strict=True) for _ in normalise(token)]
-        raw = _cut_together(spoken, each, synthesiser)
+        raw = _cut_together(spoken, each)
     if not raw.any():
         return torch.zeros(0)
     speech = resample(torch.from_numpy(raw.astype(numpy.float32) / 32768), SAMPLE_RATE, sample_rate)
@@ -128,11 +126,11 @@ def synthesise(
     return torch.nn.functional.pad(speech, silence)
 
 
-def _cut_together(text: str, voices: Sequence[Voice], synthesiser: Synthesiser) -> numpy.ndarray:
+def _cut_together(text: str, voices: Sequence[Voice]) -> numpy.ndarray:
     """Speech of a text whose white-space words have these voices, int16 (samples,)."""
     if len(set(voices)) < 2:
-        return synthesiser.speak(text, voices[0]) if voices else numpy.zeros(0, dtype=numpy.int16)
-    speeches = {voice: synthesiser.speak_words(text, voice) for voice in dict.fromkeys(voices)}
+        return speak(text, voices[0])[0] if voices else numpy.zeros(0, dtype=numpy.int16)
+    speeches = {voice: speak(text, voice) for voice in dict.fromkeys(voices)}
     begins = [match.start() for match in re.finditer(r"\S+", text)]
     spoken, last = numpy.zeros(0), 0
     for place, (voice, following) in enumerate(zip(voices, [*voices[1:], None], strict=True), start=1):
@@ -198,15 +196,19 @@ _CORPUS_RATE = 16_000
 """Sample rate of the recordings in Hz."""
 
 
-def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisSettings) -> dict[str, Any]:
-    """Write a FLAC file per sentence and ``manifest.jsonl`` into a folder, complete or not at all; returns counts.
+def synthesise_corpus(
+    text: str | Path, output: str | Path, settings: SynthesisSettings
+) -> tuple[list[Utterance], float, Counter[str]]:
+    """Write a FLAC file per sentence and ``manifest.jsonl`` into a folder, complete or not at all.
+
+    Returns the utterances, their seconds together, and counts of the other lines by reason.
 
     Utterances are named by the voice set and the number of their line. Voice and noise of a line depend on the seed
     and that number only, so a line sounds the same whatever else is spoken. With several languages, the language of
     each word is inferred from all sentences. Raises ``SpeechError`` if no sentence is usable, or if ``output`` is a
     folder with other contents.
     """
-    synthesiser, output = Synthesiser(), Path(output)
+    output = Path(output)
     if output.is_file() or (output.is_dir() and any(output.iterdir()) and not (output / _MANIFEST).is_file()):
         raise SpeechError(
             f"output {str(output)!r} exists and is no folder of recordings; name a new or an empty folder"
@@ -227,7 +229,7 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
         bar = tqdm(sentences, desc="speaking", unit=" sentences", disable=None, leave=False)
         for (number, sentence), of_words in zip(bar, languages, strict=True):
             generator = numpy.random.default_rng((settings.seed, number))
-            samples, speaker = speak_drawn(sentence, of_words, settings, generator, synthesiser)
+            samples, speaker = speak_drawn(sentence, of_words, settings, generator)
             if not len(samples):
                 left_out["not_spoken"] += 1
                 continue
@@ -244,16 +246,7 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
                 f"text {str(text)!r}: none of {len(lines)} lines can be spoken ({found or 'the text is empty'})"
             )
         write_manifest(folder / _MANIFEST, utterances)
-    return {
-        "synthetic": True,
-        "synthetic_utterances": len(utterances),
-        "lines": len(lines),
-        "utterances": len(utterances),
-        "words": sum(len(normalise(utterance.text)) for utterance in utterances),
-        "audio_seconds": round(samples_written / _CORPUS_RATE, 3),
-        "speakers": len({utterance.speaker for utterance in utterances}),
-        "left_out": dict(left_out),
-    }
+    return utterances, samples_written / _CORPUS_RATE, left_out
 
 
 def speak_drawn(
@@ -261,7 +254,6 @@ def speak_drawn(
     languages: Sequence[str] | None,
     settings: SynthesisSettings,
     generator: numpy.random.Generator,
-    synthesiser: Synthesiser,
     *,
     sample_rate: int = _CORPUS_RATE,
     is_quiet: bool = False,
@@ -273,7 +265,7 @@ def speak_drawn(
     sets have them. ``languages``: of each white-space word, if there are several. ``is_quiet``: without noise.
     """
     accents = {
-        language: ACCENTS[settings.voice_set] if language == _ENGLISH else synthesiser.accents(language)
+        language: ACCENTS[settings.voice_set] if language == _ENGLISH else accents_of(language)
         for language in settings.languages or [_ENGLISH]
     }
     first, *others = accents
@@ -290,7 +282,7 @@ def speak_drawn(
     if not is_quiet:
         kind = _NOISES[int(generator.integers(len(_NOISES)))]
         ratio = float(generator.uniform(settings.minimum_signal_to_noise, settings.maximum_signal_to_noise))
-    speech = synthesise(sentence, of_words, sample_rate=sample_rate, synthesiser=synthesiser)
+    speech = synthesise(sentence, of_words, sample_rate)
     if len(speech) and not is_quiet:
         noise = torch.from_numpy(make_noise(kind, len(speech), sample_rate, generator))
         speech += 10 ** ((_LEVEL - ratio) / 20) * noise

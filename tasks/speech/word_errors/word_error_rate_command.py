@@ -2,7 +2,7 @@
 
 References are in a manifest or in n-best lists. Hypotheses are in JSON lines {"utterance_id",
 "text"}, or in n-best lists, where the highest score counts. Both may also be a text of Kaldi
-("UTTERANCE WORDS"), .trn, CTM, a manifest of NeMo or a folder of ESPnet. They are paired by utterance id, and
+("UTTERANCE WORDS"), .trn, a manifest of NeMo or a folder of ESPnet. They are paired by utterance id, and
 normalised as the text of the language model is. docs/word_error_rate.md defines the numbers.
 
 --sidecar measures the words that each technique masks. --set 'languages=[en, es]' measures the
@@ -20,13 +20,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
-
 from tasks.command import StageCommand, StageFiles
-from tasks.errors import ParameterError
 from tasks.files.atomic_file import is_pipe_or_device
 from tasks.language_model.evaluation.reference_text import sidecars_in
-from tasks.options import READ, READ_MODEL, WRITE
+from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
@@ -71,23 +68,6 @@ class ErrorFiles(StageFiles):
 def listing_path(output: str | None) -> str | None:
     """File for the aligned errors of ``output``: in the same folder, with the ending ``.errors.txt``."""
     return None if output is None or is_pipe_or_device(output) else str(Path(output).with_suffix(".errors.txt"))
-
-
-class FusedFiles(ErrorFiles):
-    """A language model for a recogniser, and its training texts."""
-
-    model: Annotated[str | None, READ_MODEL] = None
-    """language model: folder of any kind, package:NAME/FOLDER or name on the hub; without it, the recogniser alone"""
-    training_text: Annotated[list[str], READ] = Field(default_factory=list)
-    """texts that the model was trained on; their overlap with the test references is measured"""
-
-    def check_model(self, *others: str) -> None:
-        """``ParameterError`` if a given option (of ``others`` too) has no use without a model."""
-        for name in ("training_text", *others):
-            if getattr(self, name) and not self.model:
-                raise ParameterError(
-                    f"--{name.replace('_', '-')} has no use without --model; give a model, or leave it out"
-                )
 
 
 class WordErrorFiles(ErrorFiles):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
 from tasks.corpora.text_lines import read_lines, write_lines
 from tasks.errors import SpeechError
@@ -78,19 +79,12 @@ def mixed_units(words: Sequence[str]) -> list[str]:
     return [unit for word in words for unit in _UNITS.findall(word)]
 
 
-def align_words(
-    references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]], *, characters: bool = False
-) -> "jiwer.WordOutput":
-    """The alignment of each of at least one pair of normalised words; chunks are in order and cover both sides.
-
-    ``characters``: of the characters of the words, with one blank between two words.
-    """
+def align_words(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]) -> "jiwer.WordOutput":
+    """The alignment of each of at least one pair of normalised words; chunks are in order and cover both sides."""
     import jiwer
 
-    units = jiwer.ReduceToListOfListOfChars() if characters else jiwer.ReduceToListOfListOfWords()
     # Normalised words have no blanks, so joining and splitting them again changes nothing.
-    said, heard = [" ".join(words) for words in references], [" ".join(words) for words in hypotheses]
-    return jiwer.process_words(said, heard, reference_transform=units, hypothesis_transform=units)
+    return jiwer.process_words(list(map(" ".join, references)), list(map(" ".join, hypotheses)))
 
 
 def count_errors(
@@ -111,7 +105,9 @@ def count_errors(
     said, heard = list(spoken.values()), [normalise(hypotheses.get(name, "")) for name in spoken]
     aligned = align_words(said, heard)
     of_kind = _of_kind(aligned)
-    counts = {ALL: _counts(of_kind), CHARACTERS: _counts(_of_kind(align_words(said, heard, characters=True)))}
+    spelled = [(" ".join(words), " ".join(others)) for words, others in zip(said, heard, strict=True)]
+    characters = np.array([(len(one), Levenshtein.distance(one, other)) for one, other in spelled]).T
+    counts = {ALL: _counts(of_kind), CHARACTERS: ErrorCounts(*characters)}
     of_units = aligned
     if any(_IS_UNSPACED.search(word) for words in said for word in words):
         of_units = align_words(list(map(mixed_units, said)), list(map(mixed_units, heard)))

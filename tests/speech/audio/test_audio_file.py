@@ -43,7 +43,7 @@ def test_a_tone_stays_the_same_tone_at_another_rate(tmp_path, rate):
     assert tally == {"resampled": 1, "mixed_down": 0, "narrow_band": rate < RATE}
 
 
-@pytest.mark.parametrize("ending", ["wav", "flac", "ogg", "mp3"])
+@pytest.mark.parametrize("ending", ["wav", "flac", "ogg", "mp3", "nist"])
 @pytest.mark.parametrize("share", [0.3, 0.9])
 def test_a_file_that_is_cut_off_is_an_error_and_not_a_shorter_recording(tmp_path, ending, share):
     path = tmp_path / f"a.{ending}"

@@ -1,19 +1,17 @@
-"""Published corpora in the layouts of their publishers, with recordings made here."""
+"""Published corpora in the layouts of their publishers, with recordings made here, by 'palimpsest speech-corpus'."""
 
 import numpy as np
 import pytest
 import soundfile
+from command_results import refusal, report
+from stage_commands import settings
 
-from tasks.errors import SpeechError
-from tasks.speech.audio.manifest import Utterance
-from tasks.speech.audio.recordings import LeftOut
-from tasks.speech.audio.settings import LibriSpeech, WallStreetJournalSpeech
-from tasks.speech.audio.speech_sources import read_librispeech, read_wsj_speech
+from tasks.speech.audio.manifest import read_manifest
 
 
 def record(path):
     path.parent.mkdir(parents=True, exist_ok=True)
-    soundfile.write(path, np.zeros(1600, dtype=np.int16), 16000, format="NIST" if path.suffix == ".wv1" else None)
+    soundfile.write(path, np.ones(1600, dtype=np.int16), 16000, format="NIST" if path.suffix == ".wv1" else None)
 
 
 def text(path, content):
@@ -21,16 +19,14 @@ def text(path, content):
     path.write_text(content)
 
 
-def librispeech(source, *parts):
-    return divided(read_librispeech(LibriSpeech(kind="librispeech", source=str(source), parts=list(parts))))
+def command(tmp_path, *values):
+    return ["speech-corpus", *settings(*values), "--output", tmp_path / "out"]
 
 
-def divided(found):
-    """Utterances by id, and pairs of reason and id."""
-    found = list(found)
-    return {one.utterance_id: one for one in found if isinstance(one, Utterance)}, [
-        tuple(one) for one in found if isinstance(one, LeftOut)
-    ]
+def corpus(tmp_path, *values):
+    """Utterances by id, and what was left out."""
+    (said,) = report(*command(tmp_path, *values))["warnings"] or [""]
+    return {one.utterance_id: one for one in read_manifest(tmp_path / "out" / "manifest.jsonl")}, said
 
 
 def test_librispeech_is_read_as_published_and_what_it_lacks_is_counted_by_name(tmp_path):
@@ -39,21 +35,22 @@ def test_librispeech_is_read_as_published_and_what_it_lacks_is_counted_by_name(t
         text(chapter / f"{speaker}-7.trans.txt", f"{speaker}-7-0001 SHE SAID\n{speaker}-7-0000 HE DIDN'T\n")
         for number in (0, 1):
             record(chapter / f"{speaker}-7-000{number}.flac")
-    found, left_out = librispeech(tmp_path, "test-clean")
+    every = ["kind=librispeech", f"source={tmp_path}"]
+    assert len(corpus(tmp_path, *every)[0]) == 4
+    found, said = corpus(tmp_path, *every, "parts=[test-clean]")
     assert [(name, one.text) for name, one in found.items()] == [("61-7-0000", "HE DIDN'T"), ("61-7-0001", "SHE SAID")]
-    assert {utterance.speaker for utterance in found.values()} == {"61"}
-    assert left_out == []
-    assert len(librispeech(tmp_path)[0]) == 4
+    assert ({utterance.speaker for utterance in found.values()}, said) == ({"61"}, "")
     chapter = tmp_path / "LibriSpeech" / "test-clean" / "61" / "7"
     (chapter / "61-7-0001.flac").rename(chapter / "61-7-0009.flac")
-    found, left_out = librispeech(tmp_path, "test-clean")
+    found, said = corpus(tmp_path, *every, "parts=[test-clean]")
     assert list(found) == ["61-7-0000"]
-    assert left_out == [("no_recording", "61-7-0001"), ("no_transcript", "61-7-0009")]
-    with pytest.raises(SpeechError, match=r"\['test-other'\] not in source .* it has: dev-clean, test-clean"):
-        librispeech(tmp_path, "test-other")
+    assert said == "left out: 1 no_recording (61-7-0001); 1 no_transcript (61-7-0009)"
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SpeechError, match=r"has no \*.trans.txt"):
-        librispeech(tmp_path / "empty")
+    for value, says in (
+        ("parts=[test-other]", f"['test-other'] not in source '{tmp_path}'; it has: dev-clean, test-clean"),
+        (f"source={tmp_path / 'empty'}", "has no *.trans.txt"),
+    ):
+        assert says in refusal(*command(tmp_path, *every, value))
 
 
 @pytest.fixture
@@ -65,25 +62,17 @@ def discs(tmp_path):
     for name in ("440c0401.wav", "440c0401.wv1", "440c0402.wv1", "440c0405.flac"):
         record(wsj0 / "si_et_20" / "440" / name)
     record(tmp_path / "converted" / "440C0403.WAV")
-    return tmp_path
+    return ["kind=wsj", f"source={tmp_path}"]
 
 
-def wsj(source):
-    return divided(read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(source))))
-
-
-def test_wsj_recordings_meet_their_transcripts(discs):
-    found, left_out = wsj(discs)
+def test_wsj_recordings_meet_their_transcripts(discs, tmp_path):
+    found, said = corpus(tmp_path, *discs)
     assert {name: one.text for name, one in found.items()} == {
         "440c0401": "The deal is done ,COMMA he said", "440c0402": "A %PERCENT rise", "440c0403": "HE SOLD",
     }  # fmt: skip
     assert {utterance.speaker for utterance in found.values()} == {"440"}
-    assert found["440c0401"].audio.suffix == ".wav"
-    assert left_out == [("no_transcript", "440c0405")]
-
-
-def test_wsj_transcripts_of_another_form_are_named(discs):
-    text(discs / "more.dot", "fine (440c0407)\nsecret words\n")
-    with pytest.raises(SpeechError, match="line 2 is no utterance") as caught:
-        wsj(discs)
-    assert "secret" not in str(caught.value)
+    assert (found["440c0401"].audio.suffix, said) == (".wav", "left out: 1 no_transcript (440c0405)")
+    text(tmp_path / "more.dot", "fine (440c0407)\nsecret words\n")
+    error = refusal(*command(tmp_path, *discs))
+    assert "line 2 is no utterance" in error
+    assert "secret" not in error

@@ -35,24 +35,16 @@ def speech(recogniser_folder, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def weights(speech):
-    """A file of weights, and what was found on dev."""
-    return speech / "weights.json", measured(*tune(speech, speech / "weights.json"))
+def tuned(speech):
+    """What was found on dev, with weights in a file."""
+    grid = settings("fusion.lm_weights=[0, 0.3, 0.6]", "fusion.insertion_bonuses=[0, 1]")
+    return measured(*tune(speech, speech / "weights.json", *grid))
 
 
 def tune(speech, output, *options, model="words"):
-    files = ["--dev", speech / "dev.encoded", "--dev-manifest", speech / "dev.jsonl", "--model", speech / model]
-    return [
-        "tune-fusion",
-        "--recogniser",
-        speech / "recogniser",
-        *files,
-        "--output",
-        output,
-        "--threads",
-        "1",
-        *options,
-    ]
+    files = ["--dev", speech / "dev.encoded", "--dev-manifest", speech / "dev.jsonl", "--output", output]
+    models = ["--recogniser", speech / "recogniser", "--model", speech / model]
+    return ["tune-fusion", *models, *files, "--threads", "1", *options]
 
 
 def fuse(speech, output, *options):
@@ -60,11 +52,8 @@ def fuse(speech, output, *options):
     return ["fuse", "--recogniser", speech / "recogniser", *files, "--threads", "1", *options]
 
 
-def test_weights_are_found_on_dev_and_test_is_decoded(speech, tmp_path):
-    output, weights = tmp_path / "lists.jsonl", tmp_path / "weights.json"
-    tuned = measured(
-        *tune(speech, weights, *settings("fusion.lm_weights=[0, 0.3, 0.6]", "fusion.insertion_bonuses=[0, 1]"))
-    )
+def test_weights_are_found_on_dev_and_test_is_decoded(speech, tuned, tmp_path):
+    output, weights = tmp_path / "lists.jsonl", speech / "weights.json"
     tried = {point["lm_weight"] for point in tuned["dev"]["decoded"]}
     assert tuned["lm_weight"] in tried
     assert {0.0, 0.3} <= tried
@@ -96,36 +85,31 @@ def test_a_model_of_the_recognisers_units_is_estimated_and_fused(speech, tmp_pat
     assert any(point["internal_lm_weight"] for point in internal["dev"]["decoded"])
 
 
-def test_models_that_cannot_be(speech, weights, tmp_path):
+def test_refused(speech, tuned, tmp_path):
+    weights, output = speech / "weights.json", tmp_path / "output"
     (tmp_path / "empty.txt").write_text("\n...\n")
-    for options, message in [
-        (["--set", "architecture.width=16"], "architecture: unknown key"),
-        (["--input", "-"], "is a stream, and this option takes none"),
-        (["--input", tmp_path / "empty.txt"], "holds no word"),
-    ]:
-        assert message in refusal(*unit_model(speech, tmp_path / "units", *options))
-        assert not (tmp_path / "units").exists()
-    causal = ["--model", save_causal(tmp_path / "causal", "llama"), "--weights", weights[0]]
-    assert "let it choose among the lists by 'palimpsest rescore'" in refusal(*fuse(speech, tmp_path / "x", *causal))
-
-
-def test_refused(speech, weights, tmp_path):
+    causal = ["--model", save_causal(tmp_path / "causal", "llama"), "--weights", weights]
     model = ["--model", speech / "words", "--weights"]
-    for options, message in [
-        (["--set", "fusion.lm_weights=[0.5]"], "'fusion.lm_weights=[0.5]' has no use with the files that are given"),
-        (["--training-text", speech / "text.txt"], "--training-text has no use without --model"),
-        (["--model", speech / "words"], "--model needs weights; give --weights FILE"),
-        ([*model, weights[0], "--set", "search.beam_width=0"], "search.beam_width"),
-        ([*model, weights[0], "--test-manifest", speech / "dev.jsonl"], "5 utterances of"),
-        ([*model, tmp_path / "none.json"], "'palimpsest tune-fusion' writes one"),
-        ([*model, speech / "dev.jsonl"], "is no file of fusion weights"),
+    for command, options, message in [
+        (unit_model, ["--set", "architecture.width=16"], "architecture: unknown key"),
+        (unit_model, ["--input", "-"], "is a stream, and this option takes none"),
+        (unit_model, ["--input", tmp_path / "empty.txt"], "holds no word"),
+        (fuse, causal, "let it choose among the lists by 'palimpsest rescore'"),
+        (fuse, settings("fusion.lm_weights=[0.5]"), "'fusion.lm_weights=[0.5]' has no use with the files"),
+        (fuse, ["--weights", weights], "--weights has no use without --model"),
+        (fuse, ["--model", speech / "words"], "--model needs weights; give --weights FILE"),
+        (fuse, [*model, weights, "--set", "search.beam_width=0"], "search.beam_width"),
+        (fuse, [*model, weights, "--test-manifest", speech / "dev.jsonl"], "5 utterances of"),
+        (fuse, [*model, tmp_path / "none.json"], "'palimpsest tune-fusion' writes one"),
+        (fuse, [*model, speech / "dev.jsonl"], "is no file of fusion weights"),
         (
-            [*model, weights[0], *settings("fusion.internal_lm=zero_encoder")],
+            fuse,
+            [*model, weights, *settings("fusion.internal_lm=zero_encoder")],
             "fusion.internal_lm 'none', and here it is 'zero_",
         ),
     ]:
-        assert message in refusal(*fuse(speech, tmp_path / "lists.jsonl", *options))
-        assert not (tmp_path / "lists.jsonl").exists()
+        assert message in refusal(*command(speech, output, *options))
+        assert not output.exists()
 
 
 def test_what_is_not_counted_is_said(speech, tmp_path):

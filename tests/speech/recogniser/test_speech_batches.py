@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.errors import SpeechError
 from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.recogniser.recogniser import FeatureStatistics
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining, TrainedRecogniser
@@ -69,37 +68,15 @@ def test_ranks_share_a_step():
         assert sum(part.seconds for part, _ in parts) == pytest.approx(whole.seconds)
 
 
-def spoken(tmp_path, *lines, seed=1, **synthesis):
-    (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in lines))
-    settings, training = (
-        SynthesisSettings(voice_set="train", **synthesis),
-        RecogniserTraining(minimum_words=2, seed=seed),
-    )
-    return SyntheticSpeech(tmp_path / "text.txt", settings, FeatureSettings(), training)
-
-
-LINES = ["The cat sat on the mat.", "It is 7 o'clock.", "Hello there, my friend!", "...", "One", "So it goes."]
-
-
-def test_what_cannot_be_spoken_is_counted_and_a_part_is_drawn_by_the_seed(tmp_path):
-    pytest.importorskip("espeakng_loader")
-    speech = spoken(tmp_path, *LINES)
-    assert speech.texts == ["the cat sat on the mat", "hello there my friend", "so it goes"]
-    assert (speech.left_out.total(), speech.left_out["digits"]) == (3, 1)
-    one, same = (spoken(tmp_path, *LINES, sentences=2).texts for _ in range(2))
-    assert one == same
-    assert len(one) == 2
-    with pytest.raises(SpeechError, match="none of its 1 lines can be spoken") as caught:
-        spoken(tmp_path, "98765 43210")
-    assert "98765" not in str(caught.value)
-
-
 def test_an_epoch_sounds_the_same_again_and_the_next_one_does_not(tmp_path):
     pytest.importorskip("espeakng_loader")
-    speech = spoken(tmp_path, *LINES)
+    (tmp_path / "text.txt").write_text("The cat sat on the mat.\nHello there, my friend!\n")
+    speech, again = (
+        SyntheticSpeech(tmp_path / "text.txt", SynthesisSettings(), FeatureSettings(), RecogniserTraining())
+        for _ in range(2)
+    )
     first, other = speech.features(0, 0), speech.features(0, 1)
     speech.features(1, 0)
     assert torch.equal(speech.features(0, 0), first)
-    assert torch.equal(spoken(tmp_path, *LINES).features(0, 0), first)
+    assert torch.equal(again.features(0, 0), first)
     assert first.shape != other.shape or not torch.equal(first, other)
-    assert not torch.equal(spoken(tmp_path, *LINES, seed=2).features(0, 0)[:50], first[:50])

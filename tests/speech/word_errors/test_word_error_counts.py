@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from command_results import write_records
 
-from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.errors import CorpusError, SpeechError
-from tasks.speech.word_errors.references import language_groups, masked_groups
+from tasks.errors import SpeechError
+from tasks.speech.word_errors.references import language_groups
 from tasks.speech.word_errors.word_errors import (
     count_errors,
     mean_over_seeds,
@@ -32,14 +31,25 @@ def mask(*places, of):
     return np.isin(np.arange(of), places)
 
 
-def test_counts_by_hand_in_the_order_of_the_ids():
-    errors = count_errors(REFERENCES, HYPOTHESES)
+def test_counts_by_hand_in_the_order_of_the_ids_and_in_a_file(tmp_path):
+    masked = {"masked:names": {"u1": mask(0, of=3), "u2": mask(of=6), "u3": mask(2, of=3)}}
+    errors = count_errors(REFERENCES, HYPOTHESES, masked)
     assert errors.utterance_ids == ("u1", "u2", "u3")
     assert errors.of("all").units.tolist() == [3, 6, 3]
     assert errors.of_kind["insert"].tolist() == [1, 3, 0]
     assert errors.of_kind["delete"].tolist() == errors.of_kind["substitute"].tolist() == [1, 1, 0]
     assert errors.of("all").hits.tolist() == [1, 4, 3]
     assert rate(errors) == 8 / 12
+    # A masked word is substituted, with an insertion next to it.
+    assert errors.of("masked:names").errors.tolist() == [2, 0, 0]
+    path = tmp_path / "counts.tsv"
+    write_errors(path, errors)
+    found = read_errors(path)
+    assert found.utterance_ids == errors.utterance_ids
+    for group in ("all", "characters", "masked:names", "rest:names"):
+        assert np.array_equal(found.of(group)[:2], errors.of(group)[:2])
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "shoe" not in path.read_text()
 
 
 @pytest.mark.parametrize(("silent", "inserted"), [({}, 0), ({"s": "...", "t": "thanks for, watching"}, 3)])
@@ -84,17 +94,6 @@ def test_errors_on_masked_words(heard, errors, hits):
     assert (group.units + rest.units).tolist() == [3]
 
 
-def test_masked_words_come_from_a_sidecar_of_the_reference_lines(tmp_path):
-    references = {"u2": "Ask Tom's mother.", "u0": "...", "u1": "Chicago-based Anna"}
-    spans = [[MaskedSpan(4, 7, "PERSON", "test", "Tom", 0)], [], [MaskedSpan(0, 7, "LOCATION", "test", "Chicago", 0)]]
-    write_sidecar(tmp_path / "names.jsonl", spans)
-    groups = masked_groups(references, {"names": tmp_path / "names.jsonl"}, "test set")
-    (marked,) = groups.values()
-    assert {name: np.flatnonzero(marks).tolist() for name, marks in marked.items()} == {"u2": [1], "u1": [0]}
-    with pytest.raises(CorpusError, match="does not belong to text 'test set'"):
-        masked_groups({"u1": "other words"}, {"names": tmp_path / "names.jsonl"}, "test set")
-
-
 def test_paired_difference_cancels_what_two_systems_share():
     references = {f"u{index:03}": "a b" for index in range(100)}
     first, second = (
@@ -109,20 +108,6 @@ def test_paired_difference_cancels_what_two_systems_share():
     one, other = count_errors({"a": "one two"}, {}), count_errors({"a": "one"}, {})
     with pytest.raises(SpeechError, match="not measured on the same references"):
         paired_difference_over_seeds([(one, other)], 200, 0.95, 1)
-
-
-def test_file_of_counts_reads_back(tmp_path):
-    masked = {"masked:names": {"u1": mask(0, of=3), "u2": mask(of=6), "u3": mask(2, of=3)}}
-    errors = count_errors({**REFERENCES, "u0": "?"}, {"u1": "shoe order one"}, masked)
-    path = tmp_path / "counts.tsv"
-    write_errors(path, errors)
-    found = read_errors(path)
-    assert found.utterance_ids == errors.utterance_ids == ("u0", "u1", "u2", "u3")
-    for group in ("all", "characters", "masked:names", "rest:names"):
-        assert np.array_equal(found.of(group)[:2], errors.of(group)[:2])
-    assert found.of("masked:names").errors.tolist() == [0, 2, 0, 1]
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert "shoe" not in path.read_text()
 
 
 def test_errors_where_languages_change(tmp_path):
