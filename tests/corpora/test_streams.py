@@ -5,7 +5,6 @@ import json
 import os
 import sys
 import threading
-from contextlib import contextmanager, suppress
 
 import pytest
 from stage_commands import settings
@@ -20,23 +19,6 @@ MASKED = "the [MASK] sat\n" * 7
 FILL = ["fill", "--method", "unigram", "--word-counts", "counts.tsv", "--report", "report.json"]
 
 
-@contextmanager
-def process_substitution(content):
-    """A path as the shell's ``<(...)`` gives it: the reading end of a pipe that has no name."""
-    reading, writing = os.pipe()
-
-    def write():
-        # Whoever refuses the pipe does not read it.
-        with suppress(BrokenPipeError), open(writing, "w", encoding="utf-8") as stream:
-            stream.write(content)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    yield f"/dev/fd/{reading}"
-    os.close(reading)
-    writer.join()
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -49,8 +31,12 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("learning", [[], [*settings("prior=domain"), "--generic", "masked.txt"]], ids=len)
 def test_every_line_of_a_pipe_is_filled_also_by_what_learns_from_it(folder, learning):
     assert main([*FILL, *learning, "--input", "masked.txt", "--output", "file.txt"]) == 0
-    with process_substitution(MASKED) as path:
-        assert main([*FILL, *learning, "--input", path, "--output", "pipe.txt"]) == 0
+    # As the shell's ``<(...)`` gives it: the reading end of a pipe that has no name.
+    reading, writing = os.pipe()
+    os.write(writing, MASKED.encode())
+    os.close(writing)
+    assert main([*FILL, *learning, "--input", f"/dev/fd/{reading}", "--output", "pipe.txt"]) == 0
+    os.close(reading)
     assert (folder / "pipe.txt").read_bytes() == (folder / "file.txt").read_bytes()
     report = json.loads((folder / "report.json").read_text())
     assert set(report["inputs"]) == {"counts.tsv", *learning[3:]}
