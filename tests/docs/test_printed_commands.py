@@ -52,7 +52,7 @@ SKIPPED = re.compile(
             r"palimpsest (new|profile)|commit -m start|PALIMPSEST_DEBUG|^audit: palimpsest report",  # tested elsewhere
             r"^flows: palimpsest run|--set '?audit|^how-to/(nbest|own-text): palimpsest (add|run)",  # long
             # Models, or text of two languages.
-            r"audit-tagger|--labels|-mixed|pretrain|data/raw/talk|^languages: .* perplexity|^corpora: .* fill",
+            r"audit-tagger|--labels|-mixed|pretrain|data/raw/talk|^languages: .* perplexity|^corpora: palimpsest fill",
         )
     )
 )
