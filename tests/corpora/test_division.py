@@ -41,15 +41,20 @@ def test_sizes_are_exact_and_documents_stay_whole(tmp_path):
     assert sum(tally.sentences.values()) + sum(tally.left_out.values()) == tally.texts == 200
 
 
-def test_the_document_of_each_training_line_is_written(tmp_path):
-    mails = [(f"Mail {number} of thread {number % 7} is here", f"thread {number % 7}") for number in range(60)]
-    named = [Document([text], name=name) for text, name in mails]
+def test_each_training_line_keeps_its_document_and_its_label(tmp_path):
+    """Though lines are shuffled into parts, and repeated or too short ones left out."""
+    mails = [
+        ([f"Mail {number} of thread {number % 7} is here", "No", "again and again"], number) for number in range(60)
+    ]
+    named = [Document(texts, name=f"thread {number % 7}", label=f"l{number}") for texts, number in mails]
     folder = tmp_path / "private"
-    _, parts = divided(folder, [*named, *conversations(30)], private=True, **SMALL)
-    documents = (folder / "train.documents").read_text().splitlines()
+    _, parts = divided(folder, [*named, *conversations(30)], private=True, minimum_words=2, **SMALL)
     numbers = {}
-    for line, document in zip(parts["train"], documents, strict=True):
-        numbers.setdefault(line.split(" of ")[1], set()).add(document)
+    documents, labels = ((folder / f"train.{kind}").read_text().splitlines() for kind in ("documents", "labels"))
+    for line, document, label in zip(parts["train"], documents, labels, strict=True):
+        if line != "again and again":
+            numbers.setdefault(line.split(" of ")[1], set()).add(document)
+        assert not line.startswith("Mail") or label == f"l{line.split()[1]}"
     assert all(len(found) == 1 for found in numbers.values())
     assert len(set.union(*numbers.values())) == len(numbers) > 20
     threads = [{line.split(" of ")[1] for line in part if line.startswith("Mail")} for part in parts.values()]
@@ -63,19 +68,6 @@ def test_no_sentence_of_valid_or_test_is_in_train_however_it_is_written(tmp_path
     tally, parts = divided(tmp_path, documents, valid_sentences=5, test_sentences=5)
     assert sum(line.lower().startswith("see you") for lines in parts.values() for line in lines) == 1
     assert tally.left_out["duplicate"] == 59
-
-
-def test_labels_stay_with_their_lines(tmp_path):
-    """Though lines are shuffled into parts, repeated or too short ones left out."""
-    texts = ([f"Sentence number {number}", "No", "again and again"] for number in range(40))
-    documents = [Document(text, label=f"l{number}") for number, text in enumerate(texts)]
-    _, parts = divided(tmp_path, documents, private=True, minimum_words=2)
-    labels = (tmp_path / "train.labels").read_text().splitlines()
-    pairs = zip(parts["train"], labels, strict=True)
-    numbered = [(f"l{line.split()[-1]}", label) for line, label in pairs if line != "again and again"]
-    assert len(numbered) > 20
-    assert [line for line, _ in numbered] == [label for _, label in numbered]
-    assert (tmp_path / "train.labels").stat().st_mode & 0o777 == 0o600
 
 
 def test_every_text_left_out_is_counted_by_its_reason(tmp_path):

@@ -65,13 +65,9 @@ PARAGRAPHS = [
     "= Mill Creek Lighthouse =",
     "Mill Creek Lighthouse is a lighthouse on the <unk> coast , built in 1889 . "
     "It is 18 @.@ 5 metres high ( 61 ft ) and cost $ 1 @,@ 200 .",
-    "= = History = =",
-    'The well @-@ known keeper was Tom \'s uncle ; he called it " the old lady " .',
-    "= = = After 1920 = = =",
-    "It didn 't burn .",
-    "= Second Article =",
-    "One sentence here .",
-]
+    "= = History = =", 'The well @-@ known keeper was Tom \'s uncle ; he called it " the old lady " .',
+    "= = = After 1920 = = =", "It didn 't burn .", "= Second Article =", "One sentence here .",
+]  # fmt: skip
 WIKITEXT = {
     "train": " \n" + "".join(f" {paragraph} \n \n" for paragraph in PARAGRAPHS),
     "valid": " \n = Valid = \n \n A valid sentence . \n",
@@ -82,14 +78,9 @@ WIKITEXT = {
 def test_wikitext_articles_are_documents_and_text_is_put_together(tmp_path):
     for part, text in WIKITEXT.items():
         write(tmp_path / "wikitext-103" / f"wiki.{part}.tokens", text)
-    articles = [
-        [
-            "It is 18.5 metres high (61 ft) and cost $1,200.",
-            'The well-known keeper was Tom\'s uncle; he called it "the old lady".',
-            "It didn't burn.",
-        ],
-        ["One sentence here."],
-    ]
+    keeper = 'The well-known keeper was Tom\'s uncle; he called it "the old lady".'
+    first = ["It is 18.5 metres high (61 ft) and cost $1,200.", keeper, "It didn't burn."]
+    articles = [first, ["One sentence here."]]
     assert read("wikitext", tmp_path, "train") == (articles, {"heading": 4, "unknown_word": 1})
     ((first, *_), *_), _ = read("wikitext", tmp_path, "train", unknown_words="keep")
     assert first == "Mill Creek Lighthouse is a lighthouse on the <unk> coast, built in 1889."
@@ -120,17 +111,13 @@ LSN = "THE SALE OF THE HOTELS IS PART OF THE STRATEGY (011C0201)\n"
 
 
 def test_wsj_text_is_one_document_an_article(tmp_path):
-    disc = tmp_path / "13-32.1/wsj1/doc/lng_modl/lm_train"
+    first = ["the company said it will sell its san francisco unit", "mr. vinken is chairman of elsevier n. v."]
+    read_out = ['the company, which lost two POINT five PERCENT, is " fine ".', "r. - and d. and so on -- ( see below)"]
     for folder, text, documents in (
-        ("np_data", TAGGED, [
-            ["the company said it will sell its san francisco unit", "mr. vinken is chairman of elsevier n. v."],
-            ["prices rose two percent"],
-        ]),
-        ("vp_data", VERBALISED, [
-            ['the company, which lost two POINT five PERCENT, is " fine ".', "r. - and d. and so on -- ( see below)"],
-        ]),
-    ):  # fmt: skip
-        path = write(disc / folder / "87/w7_001.z", "")
+        ("np_data", TAGGED, [first, ["prices rose two percent"]]),
+        ("vp_data", VERBALISED, [read_out]),
+    ):
+        path = write(tmp_path / "13-32.1/wsj1/doc/lng_modl/lm_train" / folder / "87/w7_001.z", "")
         path.write_bytes(gzip.compress(text.encode()))
         assert read("wsj", tmp_path) == (documents, {})
         path.unlink()
