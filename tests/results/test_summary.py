@@ -235,24 +235,16 @@ def test_markdown_has_techniques_across_and_methods_down(document):
     assert SIGNATURE in document
 
 
-@pytest.mark.parametrize(
-    ("heading", "lines"),
-    [
-        (
-            "Perplexity over test words that the technique would mask",
-            [
-                # 10 * 227 * 1.169, * 1.119 and * 1.037: Oracle belongs to no technique and has a number under each.
-                "| Oracle | 2653.6 [2388, 2919] | 2540.1 [2286, 2794] | 2354.0 [2119, 2589] |",
-                # 10 * 294 * 1.169; 24 % below Baseline1's in every sentence.
-                "| Sample | 3436.9 [3093, 3781] ▼ |",
-            ],
-        ),
-        ("Perplexity ratio to Oracle, in-vocabulary words", ["| Sample | 1.30 [", "| Oracle | – | – | – |"]),
-    ],
-)
-def test_markdown_distinguishes_masked_words_and_ratios(document, heading, lines):
-    table = document.partition(f"### {heading}")[2].partition("###")[0]
-    assert [line for line in lines if line not in table] == []
+def test_markdown_distinguishes_masked_words_and_ratios(document):
+    for heading, line in (
+        # 10 * 227 * 1.169, * 1.119 and * 1.037: Oracle belongs to no technique and has a number under each.
+        ("Perplexity over test words", "| Oracle | 2653.6 [2388, 2919] | 2540.1 [2286, 2794] | 2354.0 [2119, 2589] |"),
+        # 10 * 294 * 1.169; 24 % below Baseline1's in every sentence.
+        ("Perplexity over test words", "| Sample | 3436.9 [3093, 3781] ▼ |"),
+        ("Perplexity ratio to Oracle, in-vocabulary words", "| Sample | 1.30 ["),
+        ("Perplexity ratio to Oracle, in-vocabulary words", "| Oracle | – | – | – |"),
+    ):
+        assert line in document.partition(f"### {heading}")[2].partition("###")[0]
 
 
 def test_numbers_of_another_protocol_are_marked_and_not_compared(experiment, capsys):
