@@ -24,13 +24,11 @@ import psutil
 from tasks.errors import ParameterError, ResourceError
 from tasks.files.atomic_file import atomic_writer, make_folder
 
-HOST = "127.0.0.1"
-MARK = "PALIMPSEST_SERVICE"
+HOST, MARK = "127.0.0.1", "PALIMPSEST_SERVICE"
 STATE_FOLDER = Path(".palimpsest") / "services"
-"""Folder of the services' state in the project; nothing in it is a result."""
 FILE = STATE_FOLDER / "passwords"
 """Lines ``NAME=VALUE``, which a shell can read, with the clients' variables as names."""
-PREFECT, MLFLOW, _MLFLOW_USER = "PREFECT_API_AUTH_STRING", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_USERNAME"
+PREFECT, MLFLOW = "PREFECT_API_AUTH_STRING", "MLFLOW_TRACKING_PASSWORD"
 MLFLOW_USER, _MLFLOW_USERS = "admin", STATE_FOLDER / "mlflow_users.db"
 START_SECONDS = 180.0
 """Seconds until a service must answer; five to twenty seconds are usual."""
@@ -47,24 +45,17 @@ _USUAL = {
 
 
 class Kind(NamedTuple):
-    """A row of the table of services."""
+    """A row of the table of services: usual port, path that answers with 200 when ready, clients' variable."""
 
     title: str
     port: int
-    """The usual port."""
     health: str
-    """Path that answers with status 200 when the service is ready."""
-    variable: str
-    """Environment variable that chooses another port."""
-    client: str
-    """Environment variable from which clients have the address."""
-    passwords: tuple[str, ...]
-    """Environment variables from which clients have user and password."""
+    address_variable: str
 
 
 KINDS = {
-    "prefect": Kind("Prefect", 4200, "/api/health", "PALIMPSEST_PREFECT_PORT", "PREFECT_API_URL", (PREFECT,)),
-    "mlflow": Kind("MLflow", 5000, "/health", "PALIMPSEST_MLFLOW_PORT", "MLFLOW_TRACKING_URI", (_MLFLOW_USER, MLFLOW)),
+    "prefect": Kind("Prefect", 4200, "/api/health", "PREFECT_API_URL"),
+    "mlflow": Kind("MLflow", 5000, "/health", "MLFLOW_TRACKING_URI"),
 }
 """Services in the order in which they start."""
 
@@ -106,52 +97,52 @@ def table(folder: Path, store: str) -> list[Service]:
     without a server uses, so that both can be used in turn.
     """
     passwords, ports = make_passwords(folder), ports_by_setting()
-    prefect = {
-        # With --port alone the interface would look for the API at 4200.
-        "PREFECT_SERVER_API_HOST": HOST,
-        "PREFECT_SERVER_API_PORT": str(ports["prefect"]),
-        "PREFECT_API_URL": f"http://{HOST}:{ports['prefect']}/api",
-        # By default it writes the pages into the environment, which may belong to another user.
-        "PREFECT_SERVER_UI_STATIC_DIRECTORY": f"{os.environ.get('PREFECT_HOME', Path.home() / '.prefect')}/ui",
-        **closed_prefect(ports["prefect"], passwords[PREFECT]),
-    }
     configuration = (folder / STATE_FOLDER / "mlflow_users.ini").absolute()
     users = f"database_uri = sqlite:///{(folder / _MLFLOW_USERS).absolute()}"
     configuration.write_text(f"[mlflow]\ndefault_permission = READ\n{users}\n", encoding="utf-8")
-    mlflow = {
-        "MLFLOW_AUTH_CONFIG_PATH": str(configuration),
-        "MLFLOW_AUTH_ADMIN_USERNAME": MLFLOW_USER,
-        "MLFLOW_AUTH_ADMIN_PASSWORD": passwords[MLFLOW],
-        "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_urlsafe(),
-        "MLFLOW_BACKEND_STORE_URI": store,
-        "MLFLOW_DEFAULT_ARTIFACT_ROOT": str(folder.absolute() / "mlruns"),
-        # Otherwise the server has workers for jobs of its own, in 2 GB of memory.
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-        "MLFLOW_DISABLE_TELEMETRY": "true",
+    environments = {
+        "prefect": {
+            # With --port alone the interface would look for the API at 4200.
+            "PREFECT_SERVER_API_HOST": HOST,
+            "PREFECT_SERVER_API_PORT": str(ports["prefect"]),
+            "PREFECT_API_URL": f"http://{HOST}:{ports['prefect']}/api",
+            # By default it writes the pages into the environment, which may belong to another user.
+            "PREFECT_SERVER_UI_STATIC_DIRECTORY": f"{os.environ.get('PREFECT_HOME', Path.home() / '.prefect')}/ui",
+            **closed_prefect(ports["prefect"], passwords[PREFECT]),
+        },
+        "mlflow": {
+            "MLFLOW_AUTH_CONFIG_PATH": str(configuration),
+            "MLFLOW_AUTH_ADMIN_USERNAME": MLFLOW_USER,
+            "MLFLOW_AUTH_ADMIN_PASSWORD": passwords[MLFLOW],
+            "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_urlsafe(),
+            "MLFLOW_BACKEND_STORE_URI": store,
+            "MLFLOW_DEFAULT_ARTIFACT_ROOT": str(folder.absolute() / "mlruns"),
+            # Otherwise the server has workers for jobs of its own, in 2 GB of memory.
+            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+        },
     }
-    programs = {
-        "prefect": (["prefect", "server", "start"], prefect),
-        "mlflow": (["mlflow", "server", "--app-name", "basic-auth", "--workers", "1", "--no-serve-artifacts"], mlflow),
-    }
+    words = {"prefect": "start", "mlflow": "--app-name basic-auth --workers 1 --no-serve-artifacts"}
     # -P: the folder of the caller is not searched for modules.
-    return [
-        Service(
-            name,
-            ports[name],
-            [sys.executable, "-P", "-m", *program, "--host", HOST, "--port", str(ports[name])],
-            variables,
-        )
-        for name, (program, variables) in programs.items()
-    ]
+    programs = {
+        name: f"-P -m {name} server {more} --host {HOST} --port {ports[name]}".split() for name, more in words.items()
+    }
+    return [Service(name, ports[name], [sys.executable, *programs[name]], environments[name]) for name in KINDS]
 
 
 def ports_by_setting() -> dict[str, int]:
-    """The port of each service: from its environment variable, or the usual one."""
-    texts = {name: os.environ.get(kind.variable) or str(kind.port) for name, kind in KINDS.items()}
-    for name, text in texts.items():
+    """The port of each service: from ``PALIMPSEST_NAME_PORT`` in the environment, or the usual one."""
+    ports = {}
+    for name, kind in KINDS.items():
+        text = os.environ.get(_port_variable(name)) or str(kind.port)
         if not (text.isascii() and text.isdigit() and 1024 <= int(text) <= 65535):
-            raise ParameterError(f"{KINDS[name].variable}={text!r} is no port; give a number from 1024 to 65535")
-    return {name: int(text) for name, text in texts.items()}
+            raise ParameterError(f"{_port_variable(name)}={text!r} is no port; give a number from 1024 to 65535")
+        ports[name] = int(text)
+    return ports
+
+
+def _port_variable(name: str) -> str:
+    return f"PALIMPSEST_{name.upper()}_PORT"
 
 
 def free_port() -> int:
@@ -159,12 +150,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
-
-
-def is_at(address: str, port: int) -> bool:
-    """Whether an address is that of a service on this port of this machine."""
-    parts = urlsplit(address)
-    return parts.hostname in (HOST, "localhost") and parts.port == port
 
 
 def answers(port: int, path: str) -> bool:
@@ -204,10 +189,9 @@ def start_services(folder: Path, services: Sequence[Service]) -> list[str]:
     for service in missing:
         with socket.socket() as probe:
             if probe.connect_ex((HOST, service.port)) == 0:
-                kind = KINDS[service.name]
                 raise ResourceError(
-                    f"port {service.port} of {kind.title} is in use; stop the program that has it, or choose another "
-                    f"port: make up {kind.variable}=NUMBER"
+                    f"port {service.port} of {KINDS[service.name].title} is in use; stop the program that has it, or "
+                    f"choose another port: make up {_port_variable(service.name)}=NUMBER"
                 )
     try:
         for service, process in [(service, _start(service, folder)) for service in missing]:
@@ -224,15 +208,9 @@ def _start(service: Service, folder: Path) -> "subprocess.Popen[bytes]":
     log = os.open(folder / STATE_FOLDER / f"{service.name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(log, "wb") as stream:
         return subprocess.Popen(
-            service.program,
-            cwd=folder,
-            env={**_USUAL, **os.environ, **service.environment, **mark},
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            start_new_session=True,
-            umask=0o077,
-        )
+            service.program, cwd=folder, env={**_USUAL, **os.environ, **service.environment, **mark},
+            stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, start_new_session=True, umask=0o077,
+        )  # fmt: skip
 
 
 def _wait_until_ready(service: Service, process: "subprocess.Popen[bytes]") -> None:
@@ -267,15 +245,14 @@ def new_password() -> str:
 
 def make_passwords(folder: Path) -> dict[str, str]:
     """The variables of the file of passwords, which is made if it is missing."""
-    found = _read_passwords(folder)
-    if not found:
+    if not (folder / FILE).exists():
         make_folder(folder / STATE_FOLDER, private=True)
         # It has the password of MLflow's first start.
         (folder / _MLFLOW_USERS).unlink(missing_ok=True)
-        found = {PREFECT: f"palimpsest:{new_password()}", _MLFLOW_USER: MLFLOW_USER, MLFLOW: new_password()}
+        prefect, mlflow = f"palimpsest:{new_password()}", new_password()
         with atomic_writer(folder / FILE, private=True) as stream:
-            stream.writelines(f"{name}={value}\n" for name, value in found.items())
-    return found
+            stream.write(f"{PREFECT}={prefect}\nMLFLOW_TRACKING_USERNAME={MLFLOW_USER}\n{MLFLOW}={mlflow}\n")
+    return dict(line.split("=", 1) for line in (folder / FILE).read_text(encoding="utf-8").splitlines())
 
 
 def hand_over_passwords(folder: Path) -> None:
@@ -284,14 +261,9 @@ def hand_over_passwords(folder: Path) -> None:
     A password goes only to the address of a running service: another program may use the port of a stopped one. The
     user's own variables stay.
     """
-    found = _read_passwords(folder)
-    for name, service in running_services(folder).items():
-        if is_at(os.environ.get(KINDS[name].client, ""), service.port):
-            for variable in found.keys() & KINDS[name].passwords:
-                os.environ.setdefault(variable, found[variable])
-
-
-def _read_passwords(folder: Path) -> dict[str, str]:
-    path = folder / FILE
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return dict(line.split("=", 1) for line in lines)
+    for name, service in running_services(folder).items() if (folder / FILE).exists() else ():
+        address = urlsplit(os.environ.get(KINDS[name].address_variable, ""))
+        if address.hostname in (HOST, "localhost") and address.port == service.port:
+            for variable, value in make_passwords(folder).items():
+                if variable.startswith(name.upper()):
+                    os.environ.setdefault(variable, value)

@@ -33,7 +33,7 @@ class Names:
 
         self._languages = languages
         self._lists = [word_list(language) for language in languages]
-        self._listed_names = frozenset(map(list_form, names_and_places(languages)))
+        self._listed_names = frozenset(map(list_form, names_and_places(frozenset(languages))))
         self._capitals_say: Mapping[str, bool] = {}
         self._begun = self._written = True
         self._small: frozenset[str] = frozenset()

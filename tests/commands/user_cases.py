@@ -60,7 +60,6 @@ ODD_TEXTS = [
     "Zebulon\u2028[MASK]\x85and\x0bon\x0cand\x1con\n",
     "\ufeffZebulon [MASK]\n",
     "Zebulon [MASK]\r\n\r\nthe end\r\n",
-    "Zebulon\n[MASK] on the mat",
     "\x1b[31mZebulon\x07 [MASK]\x7f\n",
     "שלום עולם [MASK]\n\u202eZebulon [MASK]\u202c\n",
     "😀😀 Zebulon 👩‍👩‍👧 🇩🇪 [MASK]❤️\n",
@@ -74,11 +73,7 @@ ODD_TEXTS = [
 
 # Refused by their options ----------------------------------------------------------------------------------------
 REFUSED: dict[str, list[tuple[str, str]]] = {
-    "": [
-        ("maks", "did you mean 'mask'?"),
-        ("plan", "dvc.yaml"),
-        ("profile nope", "nope"),
-    ],
+    "": [("maks", "did you mean 'mask'?"), ("plan", "dvc.yaml"), ("profile nope", "nope")],
     # Paths.
     TO: [
         ("mail.txt", "is --input 'mail.txt', which is read"),
@@ -112,26 +107,18 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("masked.txt --set k=5", "k: unknown key"),
         ("masked.txt --filler filler", "uses no filler"),
         ("masked.txt --seed -1", "seed -1"),
-        (f"masked.txt --seed {'9' * 30}", "seed"),
         ("masked.txt --set counts.epsilon=3", "is for prior 'counted', and prior is 'word_counts'"),
         ("masked.txt --generic generic --set prior=counted", "counts the masked words; give --sidecar"),
         ("masked.txt --sidecar sidecar.jsonl --set prior=counted", "weighs generic text; give --generic,"),
     ],
-    COUNTED: [
-        ("counts.epsilon=0", "counts.epsilon"),
-        ("counts.words_per_unit=201", "to 200, or raise epsilon to 4.02"),
-    ],
+    COUNTED: [("counts.epsilon=0", "counts.epsilon"), ("counts.words_per_unit=201", "or raise epsilon to 4.02")],
     FILLED: [
         ("top_2", "did you mean 'top_k'?"),
         ("top_k --set k=16", "k=16 is more than the"),
         *((f"top_k --set k={value}", "k") for value in ("0", "1.5", "many", "1e999", ".nan", "1000000000")),
         *((f"sample --set temperature={value}", "temperature") for value in ("0", "-1", ".nan", ".inf", "1.0e-300")),
     ],
-    "fill --method top_1" + OF_MASKED + " --filler ": [
-        ("mail.txt", "mail.txt"),
-        ("./nope", "'./nope'"),
-        ("package:nope/x", "not installed"),
-    ],
+    "fill --method top_1" + OF_MASKED + " --filler ": [("./nope", "'./nope'"), ("package:nope/x", "not installed")],
     LOG_LINEAR: [
         ("", "give --generic"),
         ("--generic generic --sidecar sidecar.jsonl --set prior=counted --set classes=match",
@@ -144,7 +131,6 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     PERPLEXITY: [
         ("generic.txt --sidecar sidecar.jsonl", "sidecar"),
         ("mail.txt --sidecar folder", "holds no sidecar"),
-        ("x --set seed=-1", "-1"),
         ("generic.txt --set 'frequency_classes=[100, 10]'", "rising ranks"),
         *((f"generic.txt --set bootstrap_samples={value}", "bootstrap_samples") for value in ("-1", 10**12, "many")),
         *((f"generic.txt --set confidence={value}", "confidence") for value in ("0", "2", ".nan")),
@@ -152,7 +138,6 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "perplexity --input generic.txt --model ": [
         ("./nope", "nope"),
         ("package:no_such_package", "no_such_package"),
-        ("mail.txt", "mail.txt"),
         ("m --scores o --report o", "--scores 'o' and --report 'o'"),
     ],
     "adapt --model model --input generic.txt --output ": [
@@ -177,22 +162,12 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
     GENERATE: [
         *((f"--set sentences={value}", "sentences") for value in ("0", ".inf", "many")),
-        *((f"--set valid_share={value}", "valid_share") for value in ("-0.1", "1.1", ".nan")),
         ("--set 'learn_from=[{source: gold.jsonl, labels: {PERSN: PERSON}}]'", "did you mean 'PERSON'?"),
         ("--set unlabelled=[USERNAME]", "'USERNAME' (did you mean 'USER_NAME'?)"),
     ],
-    TRAIN: [
-        ("nope", "'nope/train.jsonl' does not exist"),
-        ("folder --set epochs=3", "epochs: unknown key"),
-    ],
-    "train-filler --output o ": [
-        ("", "no model is given"),
-        ("--model filler --input nope --set train_head={}", "text file 'nope' does not exist"),
-    ],
-    SPEECH: [
-        ("source=nope", "manifest 'nope' does not exist"),
-        ("kind=kaldy --set source=x", "did you mean 'kaldi'"),
-    ],
+    TRAIN: [("nope", "'nope/train.jsonl' does not exist"), ("folder --set epochs=3", "epochs: unknown key")],
+    "train-filler --output o ": [("", "no model is given")],
+    SPEECH: [("source=nope", "'nope' does not exist"), ("kind=kaldy --set source=x", "did you mean 'kaldi'")],
     "release chat/x/y-1 --name ": [
         (name, "a release's name has letters")
         for name in ("../a", "'a b'", "''", "'$(touch PWNED)'", ".", "über", "'a;b'", "a" * 300)
@@ -259,9 +234,7 @@ REFUSED_CONTENT: dict[str, list[tuple[Files, str]]] = {
         ('{"line": 2, "spans": []}\n', "line 1 is not a sidecar record of line 1"),
         ("[" * 100_000, "line 1 is not a sidecar record"),
     ],
-    PERPLEXITY + "generic.txt": [
-        ({"model/vocabulary.txt": None}, "vocabulary.txt"),
-    ],
+    PERPLEXITY + "generic.txt": [({"model/vocabulary.txt": None}, "vocabulary.txt")],
     FILLED + "top_1": [
         ({"filler/config.json": None}, "lacks config.json"),
         ({"filler/model.safetensors": None}, "lacks weights (model.safetensors)"),
@@ -281,7 +254,6 @@ REFUSED_CONTENT: dict[str, list[tuple[Files, str]]] = {
         (gold(0, 99), "ends at 99"),
         (gold(3, 3), "is empty: it starts at 3"),
         ('{"text": "a", "text": "Zebulon", "spans": []}\n', "has the key 'text' twice"),
-        ("[" * 100_000 + "\n", "line 1: is not JSON"),
     ],
     GENERATE + "--set templates=[x]": [("only {CITY}\n", "no template falls into the")],
     TRAIN + "x": [
@@ -293,17 +265,13 @@ REFUSED_CONTENT: dict[str, list[tuple[Files, str]]] = {
         ("Zebulon Quux\n", "'x': line 1 is not JSON"),
     ],
     RESCORE + "x": [
-        ("", "is empty"),
-        ("Zebulon\n", "line 1: is not JSON"),
         (nbest() * 2, "is in line 1 too"),
         (nbest(hypotheses=None), "has no list of 'hypotheses'"),
         *(
             (nbest().replace("-1.0", score), "no 'score' that is a finite number")
             for score in ("NaN", "1e999", "9" * 400, '"-1"', "true")
         ),
-        ("[" * 100_000, "line 1: is not JSON"),
         (gzip.compress(nbest().encode())[:20], "x"),
-        (nbest()[:-2] + ', "reference": "Zebulon"}\n', "has the key 'reference' twice"),
     ],
     PARAMS: [
         (shipped("evaluation: {", "evaluation: {}\nevaluation: {"), "column 1: the key 'evaluation' occurs twice"),
@@ -336,7 +304,6 @@ ACCEPTED: list[tuple[str, str, Files]] = [
     ("mask --technique spacy --output o.txt --input x", "100% de", "Ich wohne in Stuttgart und arbeite dort.\n" * 9),
     (MASK + "-", "", "Zebulon\nthe end\n"),
     (MASK + "mail.txt --report -", '"measured": {', None),
-    (MASK + "mail.txt --set path=x", "", "\ufeffThe\r\n\r\n CAT \r\n"),
     (MASK + "mail.txt --cell dataset=mail --report o.json", "", None),
     (TO + "o/p/q.txt", "", None),
     (PREVIEW + "mail.txt", "mode 0600", None),
@@ -345,22 +312,16 @@ ACCEPTED: list[tuple[str, str, Files]] = [
     (PERPLEXITY + "x", "over known words none", "Zebulon Quux\n"),
     (PERPLEXITY + "x", "50.0% of the words are unknown", "the Zebulon\n"),
     (PERPLEXITY + "mail.txt --sidecar sidecar.jsonl", "masked words", None),
-    (ADAPT + "generic.txt", "", None),
     (ADAPT + "masked.txt --markers token", "", None),
     (FILL + "masked.txt --allowed-words x", "no list of never-masked words, so any word may be written", ""),
     (FILL + "masked.txt --allowed-words kept.txt", "against the off-list rule", None),
-    (FILL + "masked.txt --seed 123456789012", "", None),
-    (FILLED + "top_k --set k=3", "", None),
     (SURROGATE + "--sidecar sidecar.jsonl --word-counts counts.tsv", "", None),
     (JUDGE + "x", "1 spans overlap another one", gold(spans=json.loads(gold())["spans"] * 2)),
-    (JUDGE + "gold.jsonl", "recall", None),
-    ("check-gold --set source=gold.jsonl --output o.jsonl", "", None),
     (GENERATE + "--set sentences=200", "200 sentences", None),
     (TRAIN + "x", "held-out", {"x/train.jsonl": gold() * 30, "x/test.jsonl": gold()}),
     (PERSONS + "x", "100.0", FACTS),
     (RESCORE + "dev.jsonl", "warning", None),
     (RESCORE + "x", "", nbest() + nbest(utterance_id="v", hypotheses=[])),
-    ("check-nbest --set source=dev.jsonl --output o.jsonl", "", None),
     (PARAMS, "", shipped(ALLOW_LIST, "allow_list: &a {kind: allow_list}\n  other: {<<: *a, markers: {style: class}}")),
     (PARAMS, "", shipped(CORPUS, "kind: files\n    source: my own $(touch PWNED) mail.txt")),
     (PARAMS, "", shipped("# The experiment", "\ufeff# The experiment")),

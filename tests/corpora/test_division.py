@@ -1,9 +1,17 @@
+"""How a corpus is cleaned and divided: sizes, documents, labels, given parts; and what the command writes."""
+
+import json
+
 import pytest
 
-from tasks.corpora.division import divide
+from tasks.cli import main
+from tasks.corpora.division import divide, normalise
 from tasks.corpora.settings import CleaningSettings
-from tasks.corpora.sources.document import PARTS, Document, Source
-from tasks.errors import CorpusError
+from tasks.corpora.sources.document import PARTS, Document, Source, split_sentences
+from tasks.corpora.sources.mixture import AnyCorpus
+from tasks.corpora.sources.package_text import ChitchatCorpus, EncyclopediaCorpus, package_file
+from tasks.errors import CorpusError, ParameterError
+from tasks.settings.checks import check_settings
 
 SMALL = {"valid_sentences": 12, "test_sentences": 20, "seed": 3}
 
@@ -33,15 +41,20 @@ def test_sizes_are_exact_and_documents_stay_whole(tmp_path):
     assert sum(tally.sentences.values()) + sum(tally.left_out.values()) == tally.texts == 200
 
 
-def test_the_document_of_each_training_line_is_written(tmp_path):
-    mails = [(f"Mail {number} of thread {number % 7} is here", f"thread {number % 7}") for number in range(60)]
-    named = [Document([text], name=name) for text, name in mails]
+def test_each_training_line_keeps_its_document_and_its_label(tmp_path):
+    """Though lines are shuffled into parts, and repeated or too short ones left out."""
+    mails = [
+        ([f"Mail {number} of thread {number % 7} is here", "No", "again and again"], number) for number in range(60)
+    ]
+    named = [Document(texts, name=f"thread {number % 7}", label=f"l{number}") for texts, number in mails]
     folder = tmp_path / "private"
-    _, parts = divided(folder, [*named, *conversations(30)], private=True, **SMALL)
-    documents = (folder / "train.documents").read_text().splitlines()
+    _, parts = divided(folder, [*named, *conversations(30)], private=True, minimum_words=2, **SMALL)
     numbers = {}
-    for line, document in zip(parts["train"], documents, strict=True):
-        numbers.setdefault(line.split(" of ")[1], set()).add(document)
+    documents, labels = ((folder / f"train.{kind}").read_text().splitlines() for kind in ("documents", "labels"))
+    for line, document, label in zip(parts["train"], documents, labels, strict=True):
+        if line != "again and again":
+            numbers.setdefault(line.split(" of ")[1], set()).add(document)
+        assert not line.startswith("Mail") or label == f"l{line.split()[1]}"
     assert all(len(found) == 1 for found in numbers.values())
     assert len(set.union(*numbers.values())) == len(numbers) > 20
     threads = [{line.split(" of ")[1] for line in part if line.startswith("Mail")} for part in parts.values()]
@@ -55,19 +68,6 @@ def test_no_sentence_of_valid_or_test_is_in_train_however_it_is_written(tmp_path
     tally, parts = divided(tmp_path, documents, valid_sentences=5, test_sentences=5)
     assert sum(line.lower().startswith("see you") for lines in parts.values() for line in lines) == 1
     assert tally.left_out["duplicate"] == 59
-
-
-def test_labels_stay_with_their_lines(tmp_path):
-    """Though lines are shuffled into parts, repeated or too short ones left out."""
-    texts = ([f"Sentence number {number}", "No", "again and again"] for number in range(40))
-    documents = [Document(text, label=f"l{number}") for number, text in enumerate(texts)]
-    _, parts = divided(tmp_path, documents, private=True, minimum_words=2)
-    labels = (tmp_path / "train.labels").read_text().splitlines()
-    pairs = zip(parts["train"], labels, strict=True)
-    numbered = [(f"l{line.split()[-1]}", label) for line, label in pairs if line != "again and again"]
-    assert len(numbered) > 20
-    assert [line for line, _ in numbered] == [label for _, label in numbered]
-    assert (tmp_path / "train.labels").stat().st_mode & 0o777 == 0o600
 
 
 def test_every_text_left_out_is_counted_by_its_reason(tmp_path):
@@ -111,3 +111,107 @@ def test_too_little_text_is_an_error(tmp_path, documents):
 def test_parts_that_nobody_sized_grow_with_the_corpus_up_to_a_limit(tmp_path, sentences, test, valid):
     tally, _ = divided(tmp_path, [Document([f"Sentence number {number}"]) for number in range(sentences)])
     assert tally.sentences == {"train": sentences - test - valid, "valid": valid, "test": test}
+
+
+def mixture(folder, *names):
+    of = [{"kind": "files", "source": str(folder / name)} for name in names]
+    return check_settings(AnyCorpus, {"kind": "mixture", "source": str(folder), "of": of}, "generic")
+
+
+def test_a_mixture_has_each_sentence_of_its_sources_once_and_their_given_parts(tmp_path):
+    ships, banks = ([f"the {noun} number {n} is here" for n in range(30)] for noun in ("ship", "bank"))
+    texts = {
+        "sea.txt": ships,
+        "bank.txt": [*banks, ships[3]],
+        **{f"given/{part}.txt": [f"is {part}"] for part in PARTS},
+    }
+    for name, lines in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("\n".join(lines))
+    settings, cleaning = mixture(tmp_path, "sea.txt", "bank.txt", "given"), CleaningSettings(**SMALL)
+    divide(settings.open(), cleaning, tmp_path / "out", private=False, name="generic")
+    parts = {part: (tmp_path / "out" / f"{part}.txt").read_text().splitlines() for part in PARTS}
+    lines = [line for part in parts.values() for line in part]
+    assert sorted(lines) == sorted([*ships, *banks, *(f"is {part}" for part in PARTS)])
+    assert all(f"is {part}" in lines for part, lines in parts.items())
+    with pytest.raises(ParameterError, match=r"neither source .* nor inside it"):
+        mixture(tmp_path / "given", tmp_path / "elsewhere.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("  two\t spaces \u00a0and\u2028lines\r\n", "two spaces and lines"),
+        ("bell\x07and\x00null\x85next", "bell and null next"),
+        ("soft\u00adhyphen zero\u200bwidth \ufeffmark", "softhyphen zerowidth mark"),
+        ("ab\u202edc\u202c \u2066x\u2069 y\u200e \u061cz", "abdc x y\u200e \u061cz"),
+        ("cafe\u0301 half \ud83d pair 👨‍👩‍👧", "café half \ufffd pair 👨‍👩‍👧"),
+        ("Case, and 'punctuation' STAY!", "Case, and 'punctuation' STAY!"),
+        (" \n ", ""),
+    ],
+)
+def test_normalise(text, line):
+    assert normalise(text) == line
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "He came.|She went!|Why?|1999 was late.",
+        "Mr. Li met Dr. Jones in St. Louis.|They talked.",
+        "J. K. Rowling and the U.S. Army.|Then more.",
+        "So did I.|You did not.",
+        "It costs 3.50 dollars.|See no. 5 on p. 12.|It is there.",
+        'He said "Go."|Then he left.',
+        "Known since 1900.[12]|It grew.",
+        "Wait... what? no. and on",
+    ],
+)
+def test_sentences(marked):
+    assert split_sentences(marked.replace("|", " ")) == marked.split("|")
+    assert split_sentences(marked.replace("|", "\n")) == marked.split("|")
+
+
+def test_a_file_of_ones_own_and_an_earlier_corpus_stays_when_the_source_is_bad(tmp_path, capsys):
+    text, folder, report = tmp_path / "mail.txt", tmp_path / "out", tmp_path / "report.json"
+    text.write_text("".join(f"This is Line number {number}.\n" for number in range(60)))
+    command = ["corpora", "--set", f"source={text}", "--output", str(folder), "--private", "--report", str(report)]
+    command += ["--set", "cleaning={valid_sentences: 10, test_sentences: 20}"]
+    assert main(command) == 0
+    lines = {part: (folder / f"{part}.txt").read_text().splitlines() for part in ("train", "valid", "test")}
+    assert {part: len(found) for part, found in lines.items()} == {"train": 30, "valid": 10, "test": 20}
+    assert lines["train"][0].startswith("This is Line number ")
+    measured = json.loads(report.read_text())["measured"]
+    assert measured["sentences"] == {"train": 30, "valid": 10, "test": 20}
+    assert measured["words"] == {"train": 150, "valid": 50, "test": 100}
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+    text.write_bytes(b"good line\n" * 50 + b"secret \xff\n")
+    capsys.readouterr()
+    assert main(command) == 1
+    error = capsys.readouterr().err
+    assert "line 51" in error
+    assert error.count("\n") == 1
+    assert "secret" not in error
+    assert (folder / "train.txt").read_text().splitlines() == lines["train"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "documents", "texts"),
+    [
+        (ChitchatCorpus(kind="chitchat", source="constraints.txt"), 7168, range(258_145, 258_146)),
+        (EncyclopediaCorpus(kind="encyclopedia", source="constraints.txt", questions=False), 490,
+            range(90_000, 10**6)),
+    ],
+)  # fmt: skip
+def test_text_of_installed_packages_is_what_was_pinned(settings, documents, texts):
+    found = list(settings.open().documents())
+    assert len(found) == documents
+    assert sum(len(document.texts) for document in found) in texts
+
+
+def test_a_package_that_is_not_installed_is_named():
+    with pytest.raises(CorpusError, match=r"'no_such_package'.*'make install'"):
+        package_file("no_such_package", "x.json")
+    with pytest.raises(CorpusError, match=r"holds no 'x\.json'"):
+        package_file("json", "x.json")

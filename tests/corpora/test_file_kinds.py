@@ -372,7 +372,6 @@ def test_sentences_that_resemble_other_forms_are_read(tmp_path, line):
     ("name", "content", "says"),
     [
         ("a.jsonl", '{"text": "secret"}\n', "JSON lines"),
-        ("a.CSV", "id,text\n1,secret\n", "a table"),
         ("a.eml", "From: a@example.org\n\nsecret\n", "mail"),
         ("a.srt", SRT, "subtitles"),
     ],

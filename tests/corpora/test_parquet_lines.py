@@ -92,20 +92,15 @@ def test_a_private_folder_is_complete_or_not_there(tmp_path):
     assert sorted(tmp_path.iterdir()) == [tmp_path / "link.parquet", path]
 
 
-@pytest.mark.parametrize(
-    ("source", "output", "message"),
-    [
-        ("mail.parquet", "other.parquet", "it holds 'notes.txt', which is no Parquet file and would be lost"),
-        ("mail.parquet/a.parquet", "mail.parquet", "is in --output 'mail.parquet', which is replaced as a whole"),
-        ("mail.parquet", "mail.parquet", "which is read; its content would be lost"),
-    ],
-)
-def test_what_would_be_lost_is_no_output(tmp_path, monkeypatch, source, output, message):
+def test_what_would_be_lost_is_no_output(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_table(Path("mail.parquet/a.parquet"), text=[SECRET])
     Path("other.parquet").mkdir()
     Path("other.parquet/notes.txt").touch()
-    assert message in refusal("mask", "--technique", "allow_list", "--input", source, "--output", output)
+    for output, says in (("other", "it holds 'notes.txt', which is no Parquet file and would be lost"),
+                         ("mail", "which is read; its content would be lost")):  # fmt: skip
+        files = ["--input", "mail.parquet", "--output", f"{output}.parquet"]
+        assert says in refusal("mask", "--technique", "allow_list", *files)
     assert list(read_lines("mail.parquet")) == [SECRET]
     assert Path("other.parquet/notes.txt").exists()
 
@@ -169,7 +164,6 @@ def test_a_step_says_of_parquet_what_it_says_of_plain_text(tmp_path, monkeypatch
 LONG = "x" * 10_000
 BOMBS = {
     "one text": [LONG] * 4000,
-    "two texts": [LONG, "y" * 5000] * 2000,
     "after others": ["short"] * 5000 + [LONG] * 4000,
     "in several groups": [LONG] * 4000,
 }

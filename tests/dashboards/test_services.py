@@ -81,8 +81,6 @@ def test_services_start_once_outlive_the_terminal_and_are_stopped(place):
     # Services of another checkout are others.
     assert running_services(place / "elsewhere") == {}
     assert stop_services(place, KINDS) == ["prefect", "mlflow"]
-    left = [one for pids in found.values() for one in pids if psutil.pid_exists(one)]
-    assert all(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE for pid in left)
     assert stop_services(place, KINDS) == []
 
 
@@ -122,11 +120,9 @@ def test_no_process_of_a_service_is_left(place, monkeypatch):
 
 
 def test_ports_come_from_the_environment(monkeypatch):
-    for name in ("PREFECT", "MLFLOW"):
-        monkeypatch.delenv(f"PALIMPSEST_{name}_PORT", raising=False)
-    assert ports_by_setting() == {"prefect": 4200, "mlflow": 5000}
+    monkeypatch.delenv("PALIMPSEST_PREFECT_PORT", raising=False)
     monkeypatch.setenv("PALIMPSEST_MLFLOW_PORT", "5001")
-    assert ports_by_setting()["mlflow"] == 5001
+    assert ports_by_setting() == {"prefect": 4200, "mlflow": 5001}
     for text in ("http", "80", "70000", "٥٠٠٠"):
         monkeypatch.setenv("PALIMPSEST_PREFECT_PORT", text)
         with pytest.raises(ParameterError, match=r"PALIMPSEST_PREFECT_PORT=.* is no port"):

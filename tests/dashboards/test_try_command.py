@@ -2,6 +2,8 @@
 
 import stat
 
+from command_results import refusal
+
 from tasks.cli import main
 
 TEXT = [
@@ -35,20 +37,16 @@ def test_a_text_is_masked_and_filled_on_a_page_for_its_owner_alone(tmp_path, mon
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["mail.txt", "try.html"]
 
 
-def test_what_cannot_be_tried_is_refused(tmp_path, monkeypatch, capsys):
+def test_what_cannot_be_tried_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name, content, message in [
-        ("none.txt", None, "does not exist"),
-        ("mail.txt", "\n \n", "holds no text"),
-        ("mail.parquet", "no table", "is not a readable Parquet file"),
-        ("mail.jsonl", "[" * 100_000, "line 1 is not JSON"),
-        ("mail.jsonl", "[1]", "the first line is no JSON object"),
-        ("t.csv", "id,note\n1,Maria\n", "has 2 columns, and none is called text, body"),
-    ]:
-        if content is not None:
-            (tmp_path / name).write_text(content)
-        assert main(["try", name]) == 1
-        assert message in capsys.readouterr().err
+    (tmp_path / "mail.txt").write_text("\n \n")
+    (tmp_path / "mail.jsonl").write_text("[1]")
+    for name, message in (
+        ("none.txt", "does not exist"),
+        ("mail.txt", "holds no text"),
+        ("mail.jsonl", "no JSON object"),
+    ):
+        assert message in refusal("try", name)
     assert not (tmp_path / "try.html").exists()
 
 

@@ -4,7 +4,6 @@ from functools import cache
 import pytest
 
 from tasks.languages import word_languages
-from tasks.made_up import pools
 from tasks.masking.every_tagger import TAGGERS
 from tasks.masking.taggers.entity_tagger import load_tagger
 from tasks.masking.taggers.tagger import Tagger
@@ -19,13 +18,12 @@ def shipped() -> Callable[[str], Tagger]:
 
 @pytest.fixture(scope="module")
 def learned_once() -> Iterator[None]:
-    """What is learned of a text's languages, and the lists of names, are made once for all tests."""
-    learned, listed = cache(word_languages.WordLanguages), cache(pools.names_and_places)
+    """What is learned of a text's languages is made once for all tests."""
+    learned = cache(word_languages.WordLanguages)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             word_languages,
             "WordLanguages",
             lambda languages, lines, names=False: learned(tuple(languages), tuple(map(tuple, lines)), names=names),
         )
-        patch.setattr(pools, "names_and_places", lambda languages: listed(tuple(languages)))
         yield

@@ -11,12 +11,18 @@ MASKED = "We met [MASK]'s [MASK], [MASK], at [MASK].\n\nNothing to see here!\nA 
 ALLOWED = "we met at nothing to see here a and person literal".split()
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def changed(tmp_path, monkeypatch):
+    """Changes the parameters in the current folder, and returns the option that names them."""
     parameters = Path("params.yaml").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    Path("params.yaml").write_text(parameters, encoding="utf-8")
-    return tmp_path
+
+    def changed(old, new):
+        assert old in parameters
+        Path("params.yaml").write_text(parameters.replace(old, new, 1), encoding="utf-8")
+        return ["--params", "params.yaml"]
+
+    return changed
 
 
 def mask(text, technique, *options):
@@ -27,7 +33,7 @@ def mask(text, technique, *options):
     return Path("masked").read_text(encoding="utf-8"), json.loads(Path("report.json").read_text())
 
 
-def test_all_outputs(folder):
+def test_all_outputs():
     Path("list.txt").write_text("\n".join(ALLOWED))
     masked, document = mask(TEXT, "allow_list", "--set", "path=list.txt", "--cell", "dataset=chat")
     assert masked == MASKED
@@ -45,7 +51,7 @@ def test_all_outputs(folder):
     assert "Xavier" not in Path("report.json").read_text()
 
 
-def test_entity_tagger(folder, capsys):
+def test_entity_tagger(capsys):
     text = "Angela Merkel lives in Berlin.\nI like tea.\n"
     masked, document = mask(text, "entity_tagger", "--set", "markers.style=class")
     assert masked == "[PERSON] [PERSON] lives in [LOCATION].\nI like tea.\n"
@@ -57,23 +63,15 @@ def test_entity_tagger(folder, capsys):
     assert "unmasked: LANGUAGE, ORDINAL, PERCENT, QUANTITY; numbers and times in words stay unmasked" in first
 
 
-def changed_parameters(old, new):
-    text = Path("params.yaml").read_text(encoding="utf-8")
-    assert old in text
-    Path("params.yaml").write_text(text.replace(old, new, 1), encoding="utf-8")
-    return ["--params", "params.yaml"]
-
-
-def test_markers_come_from_params_and_options_go_before_them(folder):
+def test_markers_come_from_params_and_options_go_before_them(changed):
     section = "allow_list: {kind: allow_list"
-    options = changed_parameters(section, section + ", markers: {style: class, merge: true}")
+    options = changed(section, section + ", markers: {style: class, merge: true}")
     text = "Ask Zoltan Kovacs Zsolt 5 7, 9 ok\n"
     masked, report = mask(text, "allow_list", *options)
     assert masked == "Ask [MASK] [NUMBER], [NUMBER] ok\n"
-    ((spans),) = read_sidecar("sidecar")
-    assert [(span.original, span.marker) for span in spans] == list(
-        zip(["Zoltan", "Kovacs", "Zsolt", "5", "7", "9"], [0, 0, 0, 1, 1, 2], strict=True)
-    )
+    (spans,) = read_sidecar("sidecar")
+    assert [span.marker for span in spans] == [0, 0, 0, 1, 1, 2]
+    assert " ".join(span.original for span in spans) == "Zoltan Kovacs Zsolt 5 7 9"
     assert (report["measured"]["masked_words"], report["measured"]["masked_fraction"]) == (6, 6 / 8)
     assert report["parameters"]["markers"] == {"style": "class", "merge": True}
     masked, report = mask(text, "allow_list", *options, "--set", "markers={style: mask, merge: false}")
@@ -81,12 +79,12 @@ def test_markers_come_from_params_and_options_go_before_them(folder):
     assert report["parameters"]["markers"] == {"style": "mask", "merge": False}
 
 
-def test_a_combination_from_params_and_from_options(folder):
+def test_a_combination_from_params_and_from_options(changed):
     both = (
         "masking:\n  both:\n    kind: combination\n    rule: intersection\n    markers: {style: class}\n"
         "    parts: [{kind: vocabulary_threshold, allowed_words: 2, path: words.txt}, {kind: entity_tagger}]\n"
     )
-    options = changed_parameters("masking:\n", both)
+    options = changed("masking:\n", both)
     Path("words.txt").write_text("berlin\nin\n")
     masked, report = mask("Angela Merkel lives in Berlin.\n", "both", *options)
     assert masked == "[PERSON] [PERSON] lives in Berlin.\n"

@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from tasks.cli import main
-from tasks.masking.preview import kind_of_reason
 
 TEXT = "We met Zoltan <b>Kovacs</b> & Ann at 5pm.\n\nNothing to see here!\nשלום \x1b[31m\u202e😀 Zoltan\n"
 
@@ -32,12 +31,6 @@ def test_words_and_reasons_in_plain_text(text, capsys):
     assert "met" not in [row[0] for row in found]
     assert "<U+001B>[31m<U+202E>😀" in output
     assert "in 4 lines" in output
-
-
-def test_reasons_of_one_kind_are_counted_together():
-    rank, found = "rank {} of the vocabulary; 10,000 are kept", "found by 1 of 2: PERSON by x{}; not found"
-    assert kind_of_reason(rank.format("23,415")) == rank.replace("rank {}", "rank …")
-    assert kind_of_reason(found.format(" (0.85)")) == found.format("")
 
 
 def test_the_texts_own_escape_sequence_does_not_reach_a_terminal(text, monkeypatch):

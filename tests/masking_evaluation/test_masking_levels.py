@@ -1,9 +1,14 @@
-"""Every number here is counted by hand."""
+"""Gold lines and what is masked in them, and every level of the evaluation: each number is counted by hand."""
+
+import re
 
 import pytest
-from judging import judged
 
-from tasks.masking_evaluation.judged_line import rates
+from tasks.errors import ModelError
+from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan
+from tasks.masking.technique import Finding
+from tasks.masking_evaluation.judged_line import judge, judged_lines, rates
+from tasks.masking_evaluation.label_classes import LabelMapping
 from tasks.masking_evaluation.levels import (
     document_scores,
     entity_scores,
@@ -14,6 +19,76 @@ from tasks.masking_evaluation.levels import (
     token_scores,
     typed_scores,
 )
+
+MARK = re.compile(r"<([\w-]+):|>|\*([^*/]+)(?:/(\w+))?\*")
+
+
+def marked(source, number=1, document=None):
+    """A gold line and its findings: ``<PER:Ann Lee>`` is a span, ``*word*`` or ``*word/PERSON*`` a masked word."""
+    text, spans, findings, position = "", [], [], 0
+    for match in MARK.finditer(source):
+        text += source[position : match.start()]
+        position = match.end()
+        label, word, name = match.groups()
+        if label:
+            opened = (len(text), label)
+        elif word:
+            findings.append(Finding(len(text), len(text) + len(word), name or "MASK", "test"))
+            text += word
+        else:
+            spans.append(LabelledSpan(opened[0], len(text), opened[1]))
+    return LabelledLine(text + source[position:], tuple(spans), number, document=document), findings
+
+
+def judged(*sources, own=None, documents=None):
+    """Judged lines, each a document unless ``documents`` says otherwise."""
+    names = documents or [None] * len(sources)
+    lines = (marked(source, number, name) for number, (source, name) in enumerate(zip(sources, names, strict=True), 1))
+    return [judge(*line, LabelMapping(own or {})) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("source", "labels", "lengths", "without_words"),
+    [
+        # "rk Cit" of "New York City": both words are touched, "New" is not.
+        ("New Yo<LOC:rk Cit>y is big", [None, "LOC", "LOC", None, None], [("LOC", 2)], 0),
+        ("Ann<PER:, >Bob", [None, None], [], 1),
+        ("<TITLE:Dr> <PER:Lee>, <TITLE:Mr> <PER:Wu>", [None, "PER", None, "PER"], [("PER", 1), ("PER", 1)], 0),
+    ],
+)
+def test_a_word_is_private_where_a_span_touches_it(source, labels, lengths, without_words):
+    (line,) = judged(source, own={"TITLE": None})
+    assert [span and span.label for span in line.gold] == labels
+    assert sorted((span.label, len(span.words)) for span in line.spans) == lengths
+    assert (line.spans_without_words, line.ignored_spans) == (without_words, {"TITLE": 2} if "TITLE" in source else {})
+
+
+def test_of_two_spans_the_longer_one_says_the_label():
+    spans = (LabelledSpan(0, 3, "PER"), LabelledSpan(0, 12, "ORG"))
+    line = judge(LabelledLine("Ann Lee Corp", spans, 1), [], LabelMapping({}))
+    assert [span.label for span in line.gold] == ["ORG"] * 3
+    assert sorted((span.label, len(span.words)) for span in line.spans) == [("ORG", 3), ("PER", 1)]
+
+
+def test_runs_end_at_words_that_are_not_masked_and_at_punctuation():
+    (line,) = judged("*Ann* *Lee*, *Bob* saw *Wu*\t *Li*-*Po*")
+    assert line.masked_runs() == [range(0, 2), range(2, 3), range(4, 6), range(6, 7)]
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        ([], "0 lines for 1"),
+        ([("Ann Li", [])], "or others"),
+        ([("Ann Lee", [Finding(0, 2, "MASK", "test")])], "line 1: techniques mask whole words, each once"),
+        ([("Ann Lee", [Finding(0, 3, "MASK", "test")] * 2)], "each once"),
+    ],
+)
+def test_a_technique_that_loses_lines_or_finds_no_words_is_an_error(found, says):
+    with pytest.raises(ModelError, match=says) as error:
+        list(judged_lines([marked("Ann Lee")[0]], found, LabelMapping({})))
+    assert "Ann" not in str(error.value)
+
 
 LINES = (
     "<PER:*Ann* Lee> *went* to <LOC:*Bonn*>",  # two of three private words masked, and "went" too many

@@ -11,19 +11,16 @@ from pathlib import Path
 import forked_commands
 import pytest
 import yaml
-from handmade_reports import TOP_K, change, report_path
+from command_results import refusal
+from handmade_reports import change
 from project_copy import copy_project
 
 from tasks.cli import main
-from tasks.results.origin.lock_entries import chain_of
-
-NAME = f"perplexity/{TOP_K.path}"
-REPORT = report_path(NAME)
 
 
-def environment(**more):
+def environment():
     """Of commands that git and DVC run in."""
-    known = {**os.environ, "DVC_NO_ANALYTICS": "1", "GIT_CONFIG_GLOBAL": os.devnull, **more}
+    known = {**os.environ, "DVC_NO_ANALYTICS": "1", "GIT_CONFIG_GLOBAL": os.devnull}
     # The stages of a bare `dvc repro` call `palimpsest`: the one of this interpreter, activated or not.
     known["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{known['PATH']}"
     for name in ("GIT_AUTHOR", "GIT_COMMITTER"):
@@ -35,29 +32,6 @@ def run(*command, folder=Path()):
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment())
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()
-
-
-def commit(*names, folder=Path()):
-    """Commit files of a repository; returns the commit."""
-    run("git", "add", *names, folder=folder)
-    run("git", "commit", "-q", "-m", "A state", folder=folder)
-    return run("git", "rev-parse", "HEAD", folder=folder)
-
-
-def test_the_chain_of_a_lock_follows_files_and_folders():
-    stages = {
-        "cells": {"cmd": "check", "params": {"params.yaml": {"compare": {}}}, "outs": [{"path": "ok"}]},
-        "corpus": {"deps": [{"path": "ok"}], "outs": [{"path": "data/corpora"}]},
-        "mask": {"deps": [{"path": "data/corpora/train.txt"}], "outs": [{"path": "data/masked/a"}]},
-        "mask_other": {"deps": [{"path": "data/corpora"}], "outs": [{"path": "data/masked/b"}]},
-        "both": {"deps": [{"path": "data/masked"}]},
-        "alone": {"deps": [{"path": "data/masked/a"}]},
-    }
-    assert list(chain_of("alone", stages)) == ["alone", "cells", "corpus", "mask"]
-    assert list(chain_of("both", stages)) == ["both", "cells", "corpus", "mask", "mask_other"]
-    assert chain_of("unknown", stages) == {}
-    # Not the parameters, of which most are no part of this state.
-    assert chain_of("corpus", stages)["cells"] == {"cmd": "check", "outs": [{"path": "ok"}]}
 
 
 def palimpsest(folder, *arguments, status=0):
@@ -81,8 +55,10 @@ def patch_of(folder):
 def made_checkout(tmp_path_factory):
     """A checkout of the code that runs, whose small private corpus was made with parameters that are not committed."""
     folder = tmp_path_factory.mktemp("made") / "a checkout"
-    copy_project(folder, "tests/", "docs/")
-    commit("-A", folder=folder)
+    # Models that no stage of a corpus reads are left out.
+    copy_project(folder, "tests/", "docs/", "models/", "tasks/ready_made/", "profiles/")
+    run("git", "add", "-A", folder=folder)
+    run("git", "commit", "-q", "-m", "A state", folder=folder)
     (folder / "data" / "raw").mkdir(exist_ok=True)
     (folder / "data" / "raw" / "mail.txt").write_text("".join(f"This is mail {n}.\n" for n in range(60)))
     parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
@@ -92,7 +68,8 @@ def made_checkout(tmp_path_factory):
     (folder / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
     palimpsest(folder, "add", "data/raw/mail.txt")
     palimpsest(folder, "cells")
-    variables = environment(PYTHONPATH=str(folder))
+    # The reports name the commit of the code that runs.
+    variables = environment() | {"PYTHONPATH": str(folder)}
     made = forked_commands.dvc(folder, "repro", "-q", "corpus@mail", environment=variables)
     assert made.returncode == 0, made.stderr
     return folder
@@ -139,15 +116,10 @@ def test_what_is_printed_makes_a_number_of_uncommitted_parameters_again(checkout
         ({"commit": None, "dirty": None}, "../then", "it was made outside a git checkout"),
     ],
 )
-def test_a_commit_that_is_nowhere_and_a_folder_that_is_there_are_one_line(
-    checkout, monkeypatch, capsys, code, folder, message
-):
+def test_a_commit_that_is_nowhere_and_a_folder_that_is_there_are_one_line(checkout, monkeypatch, code, folder, message):
     monkeypatch.chdir(checkout)
     change("corpora/mail", lambda report: report["code"].update(code))
-    assert main(["restore", "corpus@mail", "--folder", folder]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    assert message in refusal("restore", "corpus@mail", "--folder", folder)
 
 
 def test_files_that_are_in_no_cache_are_named(checkout, monkeypatch, capsys):

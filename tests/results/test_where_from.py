@@ -5,6 +5,7 @@ import re
 
 import pytest
 import tracked_state
+from command_results import refusal
 from handmade_experiment import COMMIT, FEW, make_experiment
 from handmade_reports import TOP_K, change, report_path
 
@@ -26,7 +27,7 @@ def where_from(capsys):
     return ask
 
 
-def test_cell_key_stage_and_report_name_are_one_origin(few, where_from):
+def test_each_name_of_a_number_leads_to_its_sources_also_as_json(few, where_from):
     by_path = where_from(PATH)
     key = by_path.splitlines()[0]
     assert key.startswith(f"{PATH}#")
@@ -41,11 +42,7 @@ def test_cell_key_stage_and_report_name_are_one_origin(few, where_from):
         "versions: Python 3.11.15, palimpsest 0.1.0, torch 2.13.0",
     ):
         assert part in by_path
-
-
-def test_the_chain_goes_back_to_the_sources(few, where_from):
-    output = where_from(PATH)
-    first, *stages = re.findall(r"^\d+\. (.*)$", output, re.MULTILINE)
+    first, *stages = re.findall(r"^\d+\. (.*)$", by_path, re.MULTILINE)
     assert first == f"evaluate@{CELL}"
     shared = {"corpus@chat", "train_filler@minilm", "pretrain", "vocabulary", "word_counts", "generic"}
     assert set(stages) == {f"adapt@{CELL}", f"fill@{CELL}", "mask@train-chat-allow_list", *shared}
@@ -54,10 +51,7 @@ def test_the_chain_goes_back_to_the_sources(few, where_from):
         ("data/private/corpora/chat/train.txt", "in a folder made by corpus@chat"),
         ("constraints.txt", "a source"),
     ):
-        assert re.search(rf"from {path} \(keyed hash [0-9a-f]{{12}}…\), {origin}\n", output)
-
-
-def test_json_has_the_number_and_the_report_of_each_stage(few, where_from):
+        assert re.search(rf"from {path} \(keyed hash [0-9a-f]{{12}}…\), {origin}\n", by_path)
     found = json.loads(where_from(PATH, "--json"))
     assert (found["code"]["commit"], found["measured"]["perplexity"]) == (COMMIT, 445.0)
     assert found["again"] == f"palimpsest restore evaluate@{CELL}"
@@ -123,14 +117,10 @@ def test_uncommitted_changes_and_changed_inputs_are_said(few, where_from):
         (f"{PATH}#000000000000", f"nothing is known of '{PATH}#000000000000' (did you mean '{PATH}"),
     ],
 )
-def test_unknown_names_are_one_line_with_the_nearest(tracked, capsys, name, says):
-    assert main(["where-from", name]) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert says in error
+def test_unknown_names_are_one_line_with_the_nearest(tracked, name, says):
+    assert says in refusal("where-from", name)
 
 
-def test_a_run_id_without_a_store_makes_none(few, capsys):
-    assert main(["where-from", "0" * 32]) == 1
-    assert "there is no MLflow store" in capsys.readouterr().err
+def test_a_run_id_without_a_store_makes_none(few):
+    assert "there is no MLflow store" in refusal("where-from", "0" * 32)
     assert not (few / "mlflow.db").exists()

@@ -274,12 +274,6 @@ class TextFiles(Source):
         return found
 
 
-def mail_documents(path: Path, part: Part | None) -> Iterator[Document]:
-    """The messages of one file of mail as documents, each with counts of its texts that are left out."""
-    file = GivenFile(path, str(path), "mail")
-    return (_document(file, part, texts, thread) for thread, texts, _ in mail_units(file))
-
-
 def _document(
     file: GivenFile, part: Part | None, texts: list[str], name: object = None, label: str | None = None
 ) -> Document:

@@ -169,7 +169,7 @@ class WordsByLanguage(Technique):
         """The names of all languages of the text: a name of one language occurs in sentences of another."""
         from tasks.made_up.pools import names_and_places
 
-        return frozenset(map(list_form, names_and_places(self.mixes)))
+        return frozenset(map(list_form, names_and_places(frozenset(self.mixes))))
 
     def _list(self, language: str, entry: int | str) -> frozenset[str] | None:
         """The folded words of a list; ``None`` for all words."""

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tiny_masked_models import word_piece_tokenizer
 
 from tasks.masking.settings import GlinerTagger
 from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
@@ -10,7 +11,7 @@ from tasks.masking.taggers.gliner_tagger import GlinerModel
 from tasks.torch_setup import set_up_torch, stand_in_for_torchaudio_extension
 
 WORDS = "tom smith likes ann in paris texas meets lives works person location entities".split()
-SIGNS = "[PAD] [UNK] [CLS] [SEP] [SEP_TEXT] [SEP_STRUCT] [P] [C] [E] [R] [L] ( ) , .".split()
+SIGNS = "[SEP_TEXT] [SEP_STRUCT] [P] [C] [E] [R] [L] ( ) , .".split()
 TYPES = ["person", "location"]
 
 
@@ -20,19 +21,13 @@ def folder(tmp_path_factory):
     stand_in_for_torchaudio_extension()
     from gliner2.configuration import ExtractorConfig
     from gliner2.inference.engine import GLiNER2
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-    from transformers import BertConfig, PreTrainedTokenizerFast
+    from transformers import BertConfig
 
-    vocabulary = {token: index for index, token in enumerate([*SIGNS, *WORDS])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
+    tokenizer = word_piece_tokenizer([*SIGNS, *WORDS])
     shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    encoder = BertConfig(vocab_size=len(vocabulary), **shape)
+    encoder = BertConfig(vocab_size=len(tokenizer), **shape)
     torch.manual_seed(1)
-    model = GLiNER2(ExtractorConfig(model_name="tiny", max_width=4), encoder_config=encoder, tokenizer=fast)
+    model = GLiNER2(ExtractorConfig(model_name="tiny", max_width=4), encoder_config=encoder, tokenizer=tokenizer)
     path = tmp_path_factory.mktemp("gliner")
     model.save_pretrained(path)
     return str(path)

@@ -12,15 +12,12 @@ from tasks.masking.taggers.spacy_tagger import set_up_spacy
 OBAMA = "Barack Obama was born in Hawaii on 4 August 1961."
 CARD = "My card is 4012888888881881 and my IBAN is GB82WEST12345698765432."
 CONTACTS = "Write to ann@example.com, call 212-555-0199, or see https://www.example.org/a?b=c now."
-NOTHING = "Nothing to see here, at all."
 CARDS = {("4012888888881881", "CREDIT_CARD"), ("GB82WEST12345698765432", "IBAN_CODE")}
 FOUND = [
     (OBAMA, {("Barack Obama", "PERSON"), ("Hawaii", "LOCATION"), ("4 August 1961", "DATE_TIME")}),
     (CARD, CARDS),
     (CONTACTS, {("ann@example.com", "EMAIL_ADDRESS"), ("212-555-0199", "PHONE_NUMBER"),
         ("https://www.example.org/a?b=c", "URL")}),
-    ("She is 34 years old and lives at 12 Oak Avenue, Springfield, IL 62704.",
-        {("34", "AGE"), ("12 Oak Avenue, Springfield, IL 62704", "STREET_ADDRESS")}),
     ("My social security number is 536-22-8726, my passport number is 912803456.",
         {("536-22-8726", "US_SSN"), ("912803456", "US_PASSPORT")}),
     ("The server 192.168.0.12 is down; the bitcoin address is 16Yeky6GMjeNkAiNcBY7ZhrLoMSgg1BoyZ",
@@ -52,7 +49,7 @@ def test_what_is_found(model, line, expected):
 @pytest.mark.parametrize(
     "line",
     [
-        NOTHING, "", "this...is what you do crazy things...it's fine", "blood instead of oil.and gears",
+        "Nothing to see here.", "", "this...is what you do crazy things...it's fine", "blood instead of oil.and gears",
         "It was next week, or a few years ago.", "This is Maneezi 75, then.",
     ],
 )  # fmt: skip

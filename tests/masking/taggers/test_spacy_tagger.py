@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from tasks.errors import ModelError
 from tasks.masking.settings import SpacyTagger
-from tasks.masking.taggers import spacy_tagger
 from tasks.masking.taggers.spacy_tagger import SpacyModel, set_up_spacy
 from tasks.masking.taggers.tagger import windows
 
@@ -65,16 +64,3 @@ def test_cores_of_windows_cover_a_line_once(text, longest):
     assert all(window.end - window.start <= longest for window in found)
     assert all(window.start <= window.core_start <= window.core_end <= window.end for window in found)
     assert (found[0].start, found[-1].end) == (0, len(text))
-
-
-def test_new_words_are_forgotten_after_the_first_ones(monkeypatch):
-    monkeypatch.setattr(spacy_tagger, "_PIECES_PER_ZONE", 50)
-    tagger = loaded()
-    vocabulary = tagger._pipeline.vocab
-    monkeypatch.setattr(spacy_tagger, "_WORDS_REMEMBERED", len(vocabulary) + 100)
-    before = sum(1 for _ in vocabulary)
-    lines = [f"Angela Merkel met qqx{number} and qqy{number} in Berlin." for number in range(200)]
-    for _, spans in tagger.tag(iter(lines)):
-        assert (0, 13, "PERSON") in [(span.start, span.end, span.label) for span in spans]
-    # 100 words, at most one zone of 50 lines with two new words each, and the words that all lines share.
-    assert 100 <= sum(1 for _ in vocabulary) - before <= 100 + 100 + 20

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from tiny_masked_models import word_piece_tokenizer
 
 from tasks.masking.settings import TransformersTagger
 from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
@@ -17,18 +17,11 @@ POSITIONS = 16
 def saved(path, labels, tags):
     """A BERT without layers' influence: the embedding of each word is its label, and the classifier reads it off."""
     stand_in_for_torchaudio_extension()
-    from transformers import BertConfig, BertForTokenClassification, PreTrainedTokenizerFast
+    from transformers import BertConfig, BertForTokenClassification
 
-    vocabulary = {token: index for index, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
-    fast.model_max_length = POSITIONS
+    tokenizer = word_piece_tokenizer([*WORDS])
+    tokenizer.model_max_length = POSITIONS
+    vocabulary = tokenizer.get_vocab()
     config = BertConfig(
         vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=0, num_attention_heads=1, intermediate_size=8,
         max_position_embeddings=POSITIONS, id2label=dict(enumerate(labels)),
@@ -44,7 +37,7 @@ def saved(path, labels, tags):
             embeddings.word_embeddings.weight[index, labels.index(tags.get(token, "O"))] = 1.0
         model.classifier.weight[:, : len(labels)] = torch.eye(len(labels)) * 2
     model.save_pretrained(path)
-    fast.save_pretrained(path)
+    tokenizer.save_pretrained(path)
     return str(path)
 
 

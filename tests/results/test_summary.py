@@ -1,13 +1,18 @@
-"""Rows of the summary: numbers of the reports, and comparisons whose results follow from the handmade scores."""
+"""The summary: numbers of the reports, comparisons that follow from the handmade scores, and the tables of both."""
 
+import csv
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from command_results import refusal
 from handmade_experiment import FEW, MASKED, SIGNATURE, make_experiment
 from handmade_reports import change, report_path, rows_of
 
 from tasks.cli import main
+from tasks.records.cell import Cell
+from tasks.results.summary.flat_tables import key_figures
 
 TOP_K = "perplexity/chat/allow_list/minilm-top_k-1"
 CELL = "chat/allow_list/minilm-top_k-1"
@@ -77,21 +82,15 @@ def test_numbers_have_intervals_and_oracle_the_masked_words_of_every_technique(r
     )
 
 
-def test_a_missing_report_or_field_is_named_and_no_summary_written(experiment, capsys):
-    (experiment / "results" / "summary.json").unlink()
+def test_a_missing_report_or_field_is_named_and_no_summary_written(few):
+    Path("results/summary.json").unlink()
     change(TOP_K, lambda report: report["measured"].pop("oov_rate"))
-    assert main(["summarise"]) == 1
-    assert f"'results/reports/{TOP_K}.json' has no measured field 'oov_rate'" in capsys.readouterr().err
-    for missing in (report_path("mask/chat/allow_list"), Path("results/scores/chat/oracle-1.tsv")):
+    assert f"'results/reports/{TOP_K}.json' has no measured field 'oov_rate'" in refusal("summarise")
+    for missing in (Path("results/scores/chat/oracle-1.tsv"), report_path("mask/chat/allow_list")):
         change(TOP_K, lambda report: report["measured"].update(oov_rate=0.0))
-        text = missing.read_bytes()
         missing.unlink()
-        assert main(["summarise"]) == 1
-        error = capsys.readouterr().err
-        assert error.count("\n") == 1
-        assert str(missing) in error
-        missing.write_bytes(text)
-    assert not (experiment / "results" / "summary.json").exists()
+        assert str(missing) in refusal("summarise")
+    assert not Path("results/summary.json").exists()
 
 
 def test_measurements_by_language_are_in_the_tables(experiment):
@@ -211,3 +210,72 @@ def test_models_of_raw_text_and_further_baselines_are_rows_and_never_recommended
     # It is the lowest but Oracle; what is recommended is a text that may leave, and this is a model of raw text.
     recommended = capsys.readouterr().out.rpartition("chat: Mask ")[2].partition("\n")[0]
     assert recommended == "with the allow list, fill with the sample method (MiniLM)."
+
+
+@pytest.fixture(scope="module")
+def document(summarised):
+    return (summarised / "results" / "summary.md").read_text(encoding="utf-8")
+
+
+def test_markdown_has_techniques_across_and_methods_down(document):
+    lines = document.splitlines()
+    header = (
+        "| method | allow list (16.9% masked) | vocabulary threshold (11.9% masked) | entity tagger (3.7% masked) |"
+    )
+    # All words, known ones, twice times Oracle's, masked words, the rest, without markers, bits per character.
+    assert lines.count(header) == 10
+    first = lines[lines.index(header) + 2 : lines.index(header) + 10]
+    labels = ["Pretrained", "Oracle", "Baseline0", "Baseline1", "Top-1", "Top-K", "Sample", "Unigram"]
+    assert [line.split(" | ")[0].removeprefix("| ") for line in first] == labels
+    assert first[1] == "| Oracle | 191.6 [186, 197] | 191.6 [186, 197] | 191.6 [186, 197] |"
+    assert first[6].startswith("| Sample | 273.0 [265, 281] ▼ | 249.0 [242, 256] ▼ |")
+    assert first[2].startswith("| Baseline0 | 624.0 [605, 643] ▲ |")
+    # The difference of 207.1 and 207.0 is within the interval.
+    assert first[5].endswith("| 207.1 [201, 213] |")
+    assert SIGNATURE in document
+
+
+def test_markdown_distinguishes_masked_words_and_ratios(document):
+    for heading, line in (
+        # 10 * 227 * 1.169, * 1.119 and * 1.037: Oracle belongs to no technique and has a number under each.
+        ("Perplexity over test words", "| Oracle | 2653.6 [2388, 2919] | 2540.1 [2286, 2794] | 2354.0 [2119, 2589] |"),
+        # 10 * 294 * 1.169; 24 % below Baseline1's in every sentence.
+        ("Perplexity over test words", "| Sample | 3436.9 [3093, 3781] ▼ |"),
+        ("Perplexity ratio to Oracle, in-vocabulary words", "| Sample | 1.30 ["),
+        ("Perplexity ratio to Oracle, in-vocabulary words", "| Oracle | – | – | – |"),
+    ):
+        assert line in document.partition(f"### {heading}")[2].partition("###")[0]
+
+
+def test_numbers_of_another_protocol_are_marked_and_not_compared(experiment, capsys):
+    other = SIGNATURE.replace("vocab=0a1b2c3d", "vocab=99999999")
+    sample = "chat/allow_list/minilm-sample-1"
+    for name in (f"reports/perplexity/{sample}.json", f"scores/{sample}.tsv"):
+        path = experiment / "results" / name
+        path.write_text(path.read_text(encoding="utf-8").replace(SIGNATURE, other), encoding="utf-8")
+    assert main(["summarise"]) == 0
+    (marked,) = (row for row in rows_of() if row["protocol_differs"])
+    assert (marked["method"], marked["protocol_differs"]) == ("sample", ["vocab"])
+    assert {value for name, value in marked.items() if name.startswith(("ratio_to", "gap"))} == {None}
+    written = (experiment / "results" / "summary.md").read_text(encoding="utf-8")
+    for text in (capsys.readouterr().out, written):
+        assert "273.0 [265, 281] ‡" in text
+        assert "‡ measured by another protocol than Oracle's (vocab): does not compare." in text
+
+
+def test_each_cell_is_a_line_of_csv_and_each_interval_two_columns(summarised, rows):
+    text = (summarised / "results" / "summary.csv").read_text(encoding="utf-8")
+    lines = {(line["technique"], line["method"]): line for line in csv.DictReader(text.splitlines())}
+    assert len(lines) == len(rows)
+    expected = {"perplexity": "445.0", "perplexity_high": "458.35", "wer": "", "wer_low": "", "unmasked_direct": "12.5"}
+    assert expected.items() <= lines["allow_list", "top_k"].items()
+    assert lines["", "oracle"]["unmasked_direct"] == ""
+    assert not {"masked_words", "attackers", "perplexity_ci"} & lines["", "oracle"].keys()
+
+
+def test_dvc_compares_the_recommended_cell_and_its_references(rows):
+    recommended = SimpleNamespace(dataset="chat", cell=Cell("chat", "allow_list", "sample", "minilm", 1))
+    found = key_figures([recommended], list(rows.values()))["chat"]
+    numbers = {name: own["perplexity"] for name, own in found.items()}
+    assert numbers == {"pretrained": 386.0, "oracle": 191.6, "baseline1": 427.0, "recommended": 273.0}
+    assert (found["recommended"]["unmasked_direct"], found["oracle"].keys()) == (12.5, {"perplexity"})

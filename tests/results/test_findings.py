@@ -1,13 +1,18 @@
-"""Verdicts on the paper's claims, and their page."""
+"""Verdicts on the paper's claims, the comparisons that they rest on, and their page."""
 
+import math
+
+import numpy as np
 import pytest
+from command_results import refusal
 
 from tasks.cli import main
+from tasks.language_model.evaluation.sentence_scores import SentenceScores, SentenceSums, write_scores
 from tasks.language_model.settings import EvaluationSettings
 from tasks.results.findings.findings_claims import CONFIRMED, CONTRADICTED, NOT_CONFIRMED, findings
-from tasks.results.findings.findings_comparison import Experiment, Paired
+from tasks.results.findings.findings_comparison import Condition, Experiment, Paired
 
-EVALUATION = EvaluationSettings()
+EVALUATION = EvaluationSettings(bootstrap_samples=200)
 BASES = {"roberta_tuned": "roberta", "llama_tuned": "llama"}
 """What these fillers were tuned from."""
 
@@ -31,6 +36,51 @@ def row(method, technique, perplexity, filler=None, seed=1, **more):
     known = {"dataset": "chat", "technique": technique, "method": method, "filler": filler, "seed": seed}
     known |= {"filler_base": BASES.get(filler), "perplexity": perplexity, "perplexity_known": perplexity}
     return known | more
+
+
+def scored(folder, seed, **perplexities):
+    """Rows of one seed, with their scores: ten targets a sentence, whose nats are in turn a little more and less."""
+    lines, targets = np.arange(1, 41), np.full(40, 10)
+    for method, perplexity in perplexities.items():
+        sums = -10.0 * (math.log(perplexity) + 0.02 * np.where(lines % 2, 1, -1))
+        path = folder / "chat" / "allow_list" / f"minilm-{method}-{seed}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_scores(path, SentenceScores(lines, dict.fromkeys(("all", "known"), SentenceSums(targets, sums))), "ppl")
+    known = {"seed": seed, "signature": "ppl"}
+    return [row(method, "allow_list", value, "minilm", **known) for method, value in perplexities.items()]
+
+
+TOP_1, TOP_K = (Condition("chat", "allow_list", method, "minilm") for method in ("top_1", "top_k"))
+
+
+def test_a_comparison_has_the_interval_of_the_paired_bootstrap_or_of_its_seeds(tmp_path):
+    one = Experiment(scored(tmp_path, 1, top_1=150.0, top_k=120.0), tmp_path, EVALUATION)
+    found = one.compare(TOP_K, TOP_1, "below")
+    # Both models err alike from sentence to sentence, so the ratio is the same in every resample.
+    assert (found.ratio, found.low, found.high) == pytest.approx((0.8, 0.8, 0.8))
+    assert (found.outcome, one.compare(TOP_1, TOP_K, "below").outcome) == ("for", "against")
+    # Seeds that disagree leave it open.
+    rows = [
+        scored(tmp_path, seed, top_1=150.0, top_k=150.0 * ratio) for seed, ratio in ((1, 0.9), (2, 1.08), (3, 0.95))
+    ]
+    found = Experiment([each for pair in rows for each in pair], tmp_path, EVALUATION).compare(TOP_K, TOP_1, "below")
+    assert (found.seeds, found.ratio) == (3, pytest.approx((0.9 * 1.08 * 0.95) ** (1 / 3)))
+    assert found.low < 1 < found.high
+    assert found.outcome == "open"
+
+
+def test_an_absent_condition_or_seed_is_no_comparison():
+    first, second = (
+        row(method, "allow_list", value, "minilm") for method, value in (("top_1", 150.0), ("top_k", 120.0))
+    )
+    experiment = Experiment([first, second], None, EVALUATION)
+    found = experiment.compare(TOP_K, TOP_1, "below")
+    # Without scores there is a ratio and no interval.
+    assert (found.ratio, found.low, found.outcome) == (0.8, None, "open")
+    absent = experiment.compare(TOP_K, Condition("chat", "allow_list", "top_1", "bert"), "below")
+    assert absent.reason == "Top-1 fill with bert is not in the summary"
+    experiment = Experiment([first, second | {"seed": 2}], None, EVALUATION)
+    assert experiment.compare(TOP_K, TOP_1, "below").reason == "their seeds differ"
 
 
 REFERENCES = [
@@ -158,20 +208,10 @@ def test_the_page_has_every_claim_and_number(experiment, capsys):
     assert "| 1 | chat | allow list | Top-1 fill with MiniLM | Baseline1 | 1 | 1.115 [" in page
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "has no rows with the columns of this version"),
-        ('[{"dataset": "chat"}]', "has no rows with the columns of this version"),
-        (None, "does not exist"),
-    ],
-)
-def test_a_broken_summary_is_one_line(tmp_path, monkeypatch, capsys, text, message):
+def test_a_broken_summary_is_one_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    if text is not None:
-        (tmp_path / "results").mkdir()
+    assert "summary 'results/summary.json' does not exist" in refusal("findings")
+    (tmp_path / "results").mkdir()
+    for text in ("{", '[{"dataset": "chat"}]'):
         (tmp_path / "results" / "summary.json").write_text(text, encoding="utf-8")
-    assert main(["findings"]) == 1
-    error = capsys.readouterr().err
-    assert f"summary 'results/summary.json' {message}" in error
-    assert error.count("\n") == 1
+        assert "summary 'results/summary.json' has no rows with the columns of this version" in refusal("findings")

@@ -1,0 +1,160 @@
+"""Lists of words that are never masked: the one that ships, the user's, and the most frequent ones of a vocabulary."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from restoring import restored
+
+from tasks.corpora.word_list import read_word_list
+from tasks.corpora.words import fold, words_of
+from tasks.errors import ParameterError
+from tasks.masking.lists import allowed_words
+from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowList
+from tasks.masking.lists.allowed_words import AllowedWords
+from tasks.masking.lists.vocabulary_threshold import VocabularyThreshold
+from tasks.masking.technique import MaskingTally, Technique
+from tasks.settings.checks import check_settings
+
+NAMES = """James Mary Robert Jennifer Michael Linda David William Susan Thomas Sarah Karen Lisa Daniel Nancy Mark Paul
+Jack Rose Frank Grace Bill Ray Art Gene Dean Faith Joy Dawn Ruby Lily Amber Crystal Eve Iris Pat Drew Rob Nick Bob Tom
+Sue Robin Jay Lance Max Guy April June Summer Autumn Penny Ginger Violet Daisy Olive Pearl Victor Earl Chuck Wade Cliff
+Rocky Misty Sandy Candy Kitty Mohammed Wei Priya Aisha Juan José Yuki Olga Fatima Smith Johnson Williams Brown Jones
+Garcia Miller Lopez Wilson Moore Jackson Lee White Young Allen King Wright Scott Nguyen Hill Green Baker Hall Cook Bell
+Cooper Ward Brooks Gray Wood Ross Foster Butler Barnes Fisher Price Stone Fox Hunter Knight Bishop Mason Porter Fields
+Banks Parks Woods Rice Page Lane Cross Snow Frost Marsh Burns London Paris Chicago Boston Seattle Dallas Austin Berlin
+Rome Tokyo Delhi Moscow Phoenix Buffalo Mobile Reading Bath Nice Split Lincoln Madison America England France Germany
+China India Turkey Jordan Chad Mali Cuba Georgia Jersey Texas Ohio Europe Africa Pacific Google Amazon Apple Microsoft
+Oracle Intel Ford Shell Visa Chase Target Costco Nike Puma Coke Subway Disney Orange Dell Zoom Slack Delta five twelve
+hundred million 1 1990 5pm Monday Sunday January March August Christmas""".split()
+"""People, places, companies, numbers and dates."""
+
+
+def test_the_shipped_list_holds_common_words_and_no_names():
+    kept = read_word_list(SHIPPED_LIST).words
+    # A city, but an everyday word first.
+    assert set(map(fold, NAMES)) & kept <= {"nice"}
+    assert 4800 <= len(kept) <= 5200
+    text = """I don't know what you'd like to do, but we can't stay here; they're going to close the door soon. It was
+    a good day and she will talk about her work, may ask him for help, because
+    there's nothing wrong with us. yeah ok haha"""
+    assert not [word for word in words_of(text) if fold(word) not in kept]
+    lines = SHIPPED_LIST.read_text(encoding="utf-8").splitlines()
+    assert lines == sorted(set(lines))
+    assert all(fold(line) == line and words_of(line) == [line] for line in lines)
+    assert not [line for line in lines if any(character.isdigit() for character in line)]
+
+
+def test_a_list_of_ones_own_and_its_lines_that_are_not_one_word(tmp_path):
+    path = tmp_path / "list.txt"
+    path.write_bytes("\ufeffThe\r\n\r\n  cat \nCAT\nit’s\nNew York\nwell-known\nTom's\n...\n".encode())
+    technique = AllowList(kind="allow_list", path=str(path)).build(None, 1)
+    assert technique.allowed_words == {"the", "cat", "it's"}
+    (announcement,) = technique.announcements()
+    assert announcement.endswith("4 lines are not one word each and keep nothing (line 6, 7, 8, 9)")
+
+
+LIST = "the a we is it's don't walk cat like dog café may based"
+
+
+@pytest.mark.parametrize(
+    ("line", "masked"),
+    [
+        # Each form must itself be on the list.
+        ("walk walks walked walking cats", "walk [MASK] [MASK] [MASK] [MASK]"),
+        # Contractions are words; possessive endings neither save nor lose a word.
+        ("it's it’s IT'S don't won't The", "it's it’s IT'S don't [MASK] The"),
+        ("the cat's, Tom's and Tom’s", "the cat's, [MASK]'s [MASK] [MASK]’s"),
+        # Each part of a hyphened word is looked up by itself.
+        ("Chicago-based cat-like cat/dog", "[MASK]-based cat-like cat/dog"),
+        # A word with a digit is masked, its signs stay.
+        ("5 $5 1,000.50 5pm cat5 10%", "[MASK] $[MASK] [MASK] [MASK] [MASK] [MASK]%"),
+        # Addresses are masked whole, also where each of their words is kept.
+        ("cat@dog.com the@cat.dog", "[MASK] [MASK]"),
+        ("http://the.cat/dog www.cat.com cat.com", "[MASK] [MASK] [MASK]"),
+        ("@cat #dog", "[MASK] [MASK]"),
+        # NFKC and format characters make no difference, accents do.
+        ("ｃａｔ ca\u00adt cafe\u0301 café cafe", "ｃａｔ ca\u00adt cafe\u0301 café [MASK]"),
+        ("кот 猫 γάτα", "[MASK] [MASK] [MASK]"),
+        # Emoji, symbols and punctuation are no words.
+        ("😀 the cat 👩‍👩‍👧 — … € !", "😀 the cat 👩‍👩‍👧 — … € !"),
+        # Control characters divide words, direction marks do not hide them.
+        ("the\x00cat the\x07Tom \u202ecat\u202c", "the\x00cat the\x07[MASK] \u202ecat\u202c"),
+        ("[MASK] is a [PERSON]", "[[MASK]] is a [[MASK]]"),
+    ],
+)
+def test_what_a_list_masks_and_keeps(line, masked):
+    technique = AllowedWords(LIST.split(), "allow_list")
+    ((text, spans),) = technique.mask([line], "mask", MaskingTally(), with_spans=True)
+    assert text == masked
+    assert len(spans) == masked.count("[MASK]")
+
+
+ALLOWED = ["The", "cat", "it's", "a", "is", "don’t", "person"]
+TEXT = st.text(alphabet="aAtThe catis.,'\"()[]\\MASK5@:/-\t\u00a0é😀", max_size=50) | st.text(max_size=30)
+
+
+@given(
+    st.lists(TEXT.map(lambda text: text.replace("\n", " ")), max_size=5),
+    st.sampled_from(["mask", "class"]),
+    st.booleans(),
+)
+def test_the_remembered_way_is_the_plain_way_and_the_sidecar_restores_the_text(lines, style, merge):
+    technique = AllowedWords(ALLOWED, "list")
+    fast_tally, plain_tally, unmerged_tally = MaskingTally(), MaskingTally(), MaskingTally()
+    fast = list(technique.mask(lines, style, fast_tally, with_spans=True, merge=merge))
+    assert fast == list(Technique.mask(technique, lines, style, plain_tally, with_spans=True, merge=merge))
+    unmerged = list(technique.mask(lines, style, unmerged_tally, with_spans=True))
+    assert fast_tally == plain_tally == unmerged_tally
+    for line, (text, spans), (_, alone) in zip(lines, fast, unmerged, strict=True):
+        assert [span.original for span in spans] == [span.original for span in alone]
+        assert restored(line, text, spans) == line
+
+
+def test_forgetting_changes_nothing(monkeypatch):
+    monkeypatch.setattr(allowed_words, "_MOST_WRITTEN", 3)
+    monkeypatch.setattr(allowed_words, "_MOST_JUDGED", 5)
+    lines = [f"Tom{number % 7}, a cat {number % 5}" for number in range(50)] + ["x" * 100 + " a"]
+    tally = MaskingTally()
+    masked = [text for text, _ in AllowedWords(ALLOWED, "list").mask(lines, "mask", tally, with_spans=False)]
+    assert masked == ["[MASK], a cat [MASK]"] * 50 + ["[MASK] a"]
+    assert (tally.words, tally.masked_words) == (202, 101)
+
+
+def threshold(allowed_words, **more):
+    return VocabularyThreshold(kind="vocabulary_threshold", allowed_words=allowed_words, **more)
+
+
+@pytest.fixture
+def counts(tmp_path):
+    path = tmp_path / "counts.tsv"
+    path.write_text("of\t5\nthe\t4\nThe\t3\nzebra\t1\nant\t1\nAnt\t1\nbee\t1\n")
+    return str(path)
+
+
+def test_most_frequent_folded_words_stay_unmasked_and_reasons_say_the_rank(counts, tmp_path):
+    for number, words in ((1, "the"), (2, "the of"), (4, "the of ant bee")):
+        assert threshold(number).build(counts, 1).allowed_words == set(words.split())
+    ((_, words),) = threshold(2).build(counts, 1).explain(["The bee, Tom"])
+    assert [word.reason for word in words] == [
+        "rank 1 of the vocabulary; the first 2 stay unmasked",
+        "rank 4 of the vocabulary; the first 2 stay unmasked",
+        "not in the vocabulary of 5 words",
+    ]
+    # A vocabulary of the user's, in order, goes before word counts.
+    path = tmp_path / "words.txt"
+    path.write_text("\ufeffThe\nof\nthe\n\nbee\n", encoding="utf-8")
+    assert threshold(3, path=str(path)).build(counts, 1).allowed_words == {"the", "of", "bee"}
+
+
+def test_without_a_file_the_published_frequencies_are_taken():
+    technique = threshold(100, vocabulary_size=20_000).build(None, 1)
+    assert {"the", "of", "and", "you"} <= technique.allowed_words
+    assert len(technique.allowed_words) == 100
+
+
+def test_more_words_than_there_are(counts):
+    with pytest.raises(ParameterError, match="allowed_words: 6 is more than the 5 words of the vocabulary"):
+        threshold(6).build(counts, 1)
+    values = {"kind": "vocabulary_threshold", "allowed_words": 6, "vocabulary_size": 5}
+    with pytest.raises(ParameterError, match="options: allowed_words 6 is more than vocabulary_size 5"):
+        check_settings(VocabularyThreshold, values, "options")
