@@ -60,11 +60,11 @@ OPTIONS = {
         --report results/reports/tune_fusion/{dataset}/{weights}.json""",
     "fuse": """--recogniser {recogniser} --test data/private/encoded_speech/{dataset}/test.safetensors
         --test-manifest data/private/speech/{dataset}/test/manifest.jsonl
-        [--model {model} --weights data/private/fusion_weights/{dataset}/{weights}.json]
+        [--model {model} --training-text {text} --weights data/private/fusion_weights/{dataset}/{weights}.json]
         --sidecar {masked}/speech --output data/private/recognised/{path}.jsonl
         --counts results/scores/{path}.errors.tsv --report results/reports/word_error_rate/{path}.json""",
     "rescore": """--dev data/private/nbest/{dataset}/dev.jsonl.gz --nbest data/private/nbest/{dataset}/test.jsonl.gz
-        [--model {model}] --sidecar {masked}/speech
+        [--model {model} --training-text {text}] --sidecar {masked}/speech
         --output data/private/recognised/{path}.jsonl --counts results/scores/{path}.errors.tsv
         --report results/reports/word_error_rate/{path}.json""",
     "audit": """[--filler {folder}] --members {corpus} --text {text} --masked {masked}/train

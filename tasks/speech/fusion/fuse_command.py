@@ -19,25 +19,23 @@ from typing import Annotated, Any
 
 from tasks.command import StageCommand
 from tasks.errors import ParameterError
-from tasks.options import READ, READ_MODEL, WRITE
+from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
 from tasks.speech.rescoring.settings import FuseSettings
 from tasks.speech.word_errors.error_report import error_warnings, measure_errors, shown_errors
-from tasks.speech.word_errors.word_error_rate_command import CELL, ErrorFiles, listing_path
+from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
 
 SUMMARY = "decode encoded speech, fused with a language model"
 
 
-class FuseFiles(ErrorFiles):
+class FuseFiles(FusedFiles):
     """Encoded speech with its references, the models, and the output files."""
 
     recogniser: Annotated[str, READ]
     """recogniser that encoded the speech"""
-    model: Annotated[str | None, READ_MODEL] = None
-    """language model: folder of any kind, package:NAME/FOLDER or name on the hub; without it, the recogniser alone"""
     weights: Annotated[str | None, READ] = None
     """weights of the language model: a file of 'palimpsest tune-fusion'"""
     test: Annotated[str, READ]
@@ -51,8 +49,7 @@ class FuseFiles(ErrorFiles):
 
 def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Decode test, write the hypotheses and print the result."""
-    if files.weights and not files.model:
-        raise ParameterError("--weights has no use without --model; give a model, or leave it out")
+    files.check_model("weights")
     if files.model and not files.weights:
         raise ParameterError("--model needs weights; give --weights FILE, which 'palimpsest tune-fusion' finds on dev")
     from tasks.speech.fusion.fusion_weights import NAMES, fusion_scorers, read_weights, weighted
@@ -70,6 +67,7 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
         "recogniser_hash": recogniser.hash,
         "units_hash": units.hash,
         "synthetic_speech": test.synthetic,
+        "overlap": files.overlap(test.references),
     }
     # Cheap steps that can fail come before the search.
     groups = files.word_groups(test.references, files.test_manifest, settings.word_errors)

@@ -29,7 +29,7 @@ from typing import Annotated, Any
 from tasks.command import StageCommand
 from tasks.corpora.text_lines import finite_number, write_lines
 from tasks.errors import ParameterError, SpeechError
-from tasks.options import READ, READ_MODEL, WRITE
+from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
@@ -49,20 +49,18 @@ from tasks.speech.rescoring.tuning import (
 )  # fmt: skip
 from tasks.speech.word_errors.error_report import error_warnings, measure_errors, shown_rate
 from tasks.speech.word_errors.references import read_references
-from tasks.speech.word_errors.word_error_rate_command import CELL, ErrorFiles, listing_path
+from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
 from tasks.speech.word_errors.word_errors import count_errors, paired_difference_over_seeds, refuse_unknown_ids
 
 SUMMARY = "choose among a recogniser's hypotheses with a language model"
 _RATES = ("wer", "wer_ci", "insertions", "deletions", "substitutions")
 
 
-class RescoreFiles(ErrorFiles):
+class RescoreFiles(FusedFiles):
     """The lists, and the file for the choice."""
 
     nbest: Annotated[str, READ]
     """n-best lists of the test set"""
-    model: Annotated[str | None, READ_MODEL] = None
-    """language model: folder of any kind, package:NAME/FOLDER or name on the hub; without it, the recogniser alone"""
     dev: Annotated[str | None, READ] = None
     """n-best lists to tune the weights on"""
     weights: Annotated[str | None, READ] = None
@@ -78,6 +76,7 @@ def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resource
     """Tune the weights, choose hypotheses, count errors and print the result."""
     if bool(files.dev) == bool(files.weights):
         raise ParameterError("give --dev to tune weights on, or --weights FILE that has them, and not both")
+    files.check_model()
     return (_chosen_by_weights if files.weights else _measured)(files, settings, resources)
 
 
@@ -99,7 +98,7 @@ def _chosen_by_weights(files: RescoreFiles, settings: RescoreSettings, resources
 
     Raises ``SpeechError`` if the file has no weights, ``ParameterError`` for options that measure something.
     """
-    for name in ("references", "sidecar", "counts"):
+    for name in ("references", "sidecar", "counts", "training_text"):
         if getattr(files, name):
             raise ParameterError(f"--{name.replace('_', '-')} has no use with --weights, which measures nothing")
     if not (files.model and files.output):
@@ -156,6 +155,7 @@ def _measured(files: RescoreFiles, chosen: RescoreSettings, resources: ResourceS
     references = {nbest.utterance_id: nbest.reference for nbest in test}
     # Cheap steps that can fail come before the model.
     groups = files.word_groups(references, files.references or files.nbest, intervals)
+    overlap = files.overlap(references)
     dev_table, table = hypothesis_table(dev, "n-best lists of --dev"), hypothesis_table(test, "n-best lists of --nbest")
     tuned_bonus = tune(dev_table, {BONUS: settings.insertion_bonuses})
     # Without a language model the recogniser's own choice stays.
@@ -186,6 +186,7 @@ def _measured(files: RescoreFiles, chosen: RescoreSettings, resources: ResourceS
         **table.facts(),
         "dev": _of_dev(dev_table, tuned, tuned_bonus),
         "dev_in_test": len({nbest.utterance_id for nbest in dev} & references.keys()),
+        "overlap": overlap,
         **numbers,
     }
     report = Report(measured, error_warnings(measured), intervals.seed, _shown(measured))

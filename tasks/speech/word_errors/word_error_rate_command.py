@@ -18,18 +18,27 @@ examples:
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from tasks.command import StageCommand, StageFiles
+from tasks.errors import ParameterError
 from tasks.files.atomic_file import is_pipe_or_device
 from tasks.language_model.evaluation.reference_text import sidecars_in
-from tasks.options import READ, WRITE
+from tasks.options import READ, READ_MODEL, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.settings import WordErrorSettings
 from tasks.speech.word_errors.error_report import error_lines, error_warnings, measure_errors, write_listing
-from tasks.speech.word_errors.references import language_groups, masked_groups, read_hypotheses, read_references
+from tasks.speech.word_errors.references import (
+    language_groups,
+    masked_groups,
+    measure_overlap,
+    read_hypotheses,
+    read_references,
+)
 from tasks.speech.word_errors.word_errors import ErrorTable, WordGroups, count_errors, write_errors
 
 SUMMARY = "measure the word error rate of a recogniser"
@@ -68,6 +77,27 @@ class ErrorFiles(StageFiles):
 def listing_path(output: str | None) -> str | None:
     """File for the aligned errors of ``output``: in the same folder, with the ending ``.errors.txt``."""
     return None if output is None or is_pipe_or_device(output) else str(Path(output).with_suffix(".errors.txt"))
+
+
+class FusedFiles(ErrorFiles):
+    """A language model for a recogniser, and its training texts."""
+
+    model: Annotated[str | None, READ_MODEL] = None
+    """language model: folder of any kind, package:NAME/FOLDER or name on the hub; without it, the recogniser alone"""
+    training_text: Annotated[list[str], READ] = Field(default_factory=list)
+    """texts that the model was trained on; their overlap with the test references is measured"""
+
+    def check_model(self, *others: str) -> None:
+        """``ParameterError`` if a given option (of ``others`` too) has no use without a model."""
+        for name in ("training_text", *others):
+            if getattr(self, name) and not self.model:
+                raise ParameterError(
+                    f"--{name.replace('_', '-')} has no use without --model; give a model, or leave it out"
+                )
+
+    def overlap(self, references: Mapping[str, str]) -> dict[str, Any] | None:
+        """How many test references are lines of the training texts; ``None`` without training texts."""
+        return measure_overlap(references.values(), self.training_text) if self.training_text else None
 
 
 class WordErrorFiles(ErrorFiles):

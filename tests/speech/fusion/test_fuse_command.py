@@ -97,6 +97,7 @@ def test_refused(speech, tuned, tmp_path):
         (fuse, causal, "let it choose among the lists by 'palimpsest rescore'"),
         (fuse, settings("fusion.lm_weights=[0.5]"), "'fusion.lm_weights=[0.5]' has no use with the files"),
         (fuse, ["--weights", weights], "--weights has no use without --model"),
+        (fuse, ["--training-text", speech / "text.txt"], "--training-text has no use without --model"),
         (fuse, ["--model", speech / "words"], "--model needs weights; give --weights FILE"),
         (fuse, [*model, weights, "--set", "search.beam_width=0"], "search.beam_width"),
         (fuse, [*model, weights, "--test-manifest", speech / "dev.jsonl"], "5 utterances of"),

@@ -112,6 +112,7 @@ def test_rescored_numbers_by_hand(files, tmp_path):
     assert found["difference_to_baseline"] == pytest.approx(-6 / 33)
     assert (found["dev"]["baseline_wer"], found["dev"]["wer"]) == (6 / 33, 0.0)
     assert len(found["dev"]["grid"]) == 9 * 8 * 4
+    assert found["overlap"] is None
     assert read_errors(counts).of("all").errors.tolist() == [0] * 6
     chosen = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
     assert chosen[0] == {"utterance_id": "t0", "text": "the cat sat on the mat"}
@@ -120,13 +121,15 @@ def test_rescored_numbers_by_hand(files, tmp_path):
     assert not re.search(r"\bmat\b", json.dumps(found))
 
 
-def test_missing_utterances_are_counted(files, tmp_path):
+def test_missing_utterances_are_counted_and_the_overlap_with_the_training_text(files, tmp_path):
     said = {one.utterance_id: one.reference for one in six_lists("t")} | {"t9": "a mat"}
     records = [{"utterance_id": name, "audio": "a.flac", "text": text} for name, text in said.items()]
     manifest = write_records(tmp_path / "manifest.jsonl", records)
-    found = measured("rescore", *files, "--references", manifest)
+    train = write_records(tmp_path / "train.txt", ["the cat sat on the mat"])
+    found = measured("rescore", *files, "--references", manifest, "--training-text", train)
     assert (found["utterances"], found["missing_hypotheses"], found["deletions"]) == (7, 1, 2)
     assert found["wer"] == found["oracle_wer"] == 2 / 35
+    assert found["overlap"]["shared_sentences"] == 3
 
 
 def test_masked_references_through_the_commands(tmp_path):
