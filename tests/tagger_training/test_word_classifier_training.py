@@ -76,7 +76,7 @@ def test_the_model_finds_names_that_it_has_never_seen_and_sees_case(model):
 
 
 def test_what_is_said_of_a_text_does_not_depend_on_its_neighbours(model):
-    texts = ["my name is Ana", "", "we know it " * 30, "😀 \x00\x01", "she lives in Ulm with a dog", "a" * 20_000, "..."]
+    texts = ["my name is Ana", "", "we know it " * 30, "😀 \x00\x01", "she lives in Ulm", "a" * 20_000, "..."]
     assert [text for text, _ in model.tag(texts)] == texts
     alone = [model.probabilities([text])[0] for text in texts]
     for here, together in zip(alone, model.probabilities(texts), strict=True):
