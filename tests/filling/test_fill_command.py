@@ -1,6 +1,5 @@
 """``palimpsest fill`` and ``examples``: what methods write and report, in parts, in copies, with little memory."""
 
-import io
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from changed_parameters import parameters, write_parameters
-from fill_command import fill, lines_of, refused, report, run, write, write_masked
+from fill_command import fill, refused, report, run, write, write_masked
 
 from tasks.cli import main
 from tasks.filling import filled_lines
@@ -83,26 +82,8 @@ def test_neither_parts_nor_batches_nor_further_copies_change_a_fill(folder, bert
     assert (of_copies["lines"], of_copies["fills"]) == (10 * copies, copies * measured["fills"])
 
 
-@pytest.fixture
-def small_parts(monkeypatch):
+def test_a_sidecar_of_another_text_is_refused_in_a_later_part(corpus, monkeypatch, capsys):
     monkeypatch.setattr(filled_lines, "PART_LINES", 2)
-
-
-def test_standard_streams_leave_nothing_behind(corpus, small_parts, folder, monkeypatch):
-    class Input:
-        buffer = io.BytesIO(b"the [MASK]\n" * 5)
-
-    for source, target in (("-", "out.txt"), ("text.txt", "-")):
-        monkeypatch.setattr(sys, "stdin", Input())
-        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
-        assert run("fill", input=source, output=target, method="unigram", word_counts="counts.tsv") == 0
-    assert len(lines_of("out.txt")) == 5
-    sys.stdout.seek(0)
-    assert len(sys.stdout.read().splitlines()) == 4
-    assert not (folder / ".palimpsest").exists()
-
-
-def test_a_sidecar_of_another_text_is_refused_in_a_later_part(corpus, small_parts, capsys):
     write("text.txt", ["[MASK]", "", "ran", "no marker"])
     given = {"input": "text.txt", "method": "unigram", "word_counts": "counts.tsv"}
     assert "line 3: the sidecar has 2 markers" in refused(capsys, "fill", sidecar="sidecar.jsonl", **given)

@@ -60,6 +60,7 @@ def test_fills_have_the_language_of_their_place(folder, method, monkeypatch):
     with open("text.txt", encoding="utf-8") as text:
         monkeypatch.setattr(sys, "stdin", text)
         assert fill(method, "languages=[en, es]", input="-", **given)[0] == lines
+    assert not (folder / ".palimpsest").exists()
 
 
 def test_a_fill_is_held_against_the_line_that_was_masked(languages):
