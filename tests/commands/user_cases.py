@@ -297,6 +297,10 @@ REFUSED_CONTENT: dict[str, list[tuple[Files, str]]] = {
         ('{"line": 2, "spans": []}\n', "line 1 is not a sidecar record of line 1"),
         ("[" * 100_000, "line 1 is not a sidecar record"),
     ],
+    ADAPT + "generic.txt": [
+        ({"o/diary.txt": "kept"}, "holds 'diary.txt', which is no part of a model"),
+        ({"o": "kept"}, "is a file"),
+    ],
     PERPLEXITY + "generic.txt": [
         ({"model/vocabulary.txt": None}, "vocabulary.txt"),
     ],
