@@ -43,22 +43,6 @@ def test_the_same_original_has_the_same_surrogate_in_a_line_and_another_one_in_a
     assert len({line[0] for line in lines}) > 10
 
 
-@pytest.mark.parametrize("document", [None, "one"], ids=["corpus", "document"])
-def test_the_same_original_has_the_same_surrogate_in_a_corpus_or_a_document(document):
-    by = filler(consistent_within="line" if document else "corpus")
-    text = "{PERSON:Tom} {PERSON:Smith} is in {LOCATION:New} {LOCATION:York}"
-    first, again = (words(text, number, by=by, document=document) for number in (1, 5000))
-    assert first == again
-    some = words("so {PERSON:Smith}, and {PERSON:TOM}", 7, by=by, document=document)
-    assert some == [first[1], first[0].upper()]
-    # Another document, and in a corpus another seed, has another one.
-    if document:
-        others = {words("{PERSON:Tom}", document=str(name))[0] for name in range(20)}
-    else:
-        others = {words("{PERSON:Tom}", by=filler(seed, consistent_within="corpus"))[0] for seed in range(20)}
-    assert len(others) > 10
-
-
 SPELLED = {
     "MASK": "Zebra london garden McDonald7 Straße 5pm peter77@web.de",
     "PERSON": "Tom Mary Zorgel J J.R O'Brien Peter7 @tommy",
