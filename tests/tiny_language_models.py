@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import torch
+from tiny_causal_models import random_causal_model, save
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
 
 from tasks.language_model.language_models import encode_sentences
 from tasks.language_model.ngram.folder import save_ngrams
@@ -11,11 +13,6 @@ from tasks.language_model.ngram.kneser_ney import estimate
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tasks.torch_setup import stand_in_for_torchaudio_extension
-
-stand_in_for_torchaudio_extension()
-from tiny_causal_models import random_causal_model, save  # noqa: E402 (behind the stand-in)
-from transformers import PreTrainedTokenizerFast  # noqa: E402
 
 WORDS = ("the", "cat", "dog", "sat", "saw", "on", "a", "mat", "anna's")
 TEXT = ["the cat sat on the mat", "a dog saw the cat", "the dog sat on a mat and bob saw anna's cat"]

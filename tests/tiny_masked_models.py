@@ -1,11 +1,15 @@
-"""Masked LMs that are small enough to know their right answers by hand."""
+"""Masked LMs that are small enough to know their right answers by hand; PyTorch is set up as a stage sets it up."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
+
+from tasks.torch_setup import set_up_torch
+
+set_up_torch(1)
+from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast  # noqa: E402 (after the set-up)
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 WORDS = tuple("the cat dog sat ran on mat tom paris red ' s - , . re ##ing ##s".split())

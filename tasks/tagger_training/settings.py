@@ -8,8 +8,6 @@ from tasks.settings.base import Settings
 
 _SEEDS = 2**32
 """Limit of the seeds that scikit-learn and spaCy accept."""
-BY_FORM = ("DATE", "NUMBER", "MONEY", "CONTACT", "IDENTIFIER")
-"""Classes whose words are recognisable by their form."""
 
 
 class CrfTraining(Settings):

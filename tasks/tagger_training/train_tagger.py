@@ -107,9 +107,9 @@ def train_tagger(
         from tasks.torch_setup import set_up_torch
 
         set_up_torch(resources.threads)
-        from tasks.tagger_training.word_classifier_training import Example, train_word_classifier
+        from tasks.tagger_training.word_classifier_training import train_word_classifier
 
-        report.measure(**train_word_classifier(map(Example, lines), class_of, settings, files.output))
+        report.measure(**train_word_classifier(lines, class_of, settings, files.output))
     else:
         from tasks.corpora.text_lines import read_corpus
         from tasks.tagger_training.spacy_training import train_spacy

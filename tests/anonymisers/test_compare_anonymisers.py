@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_results import refusal
 from tiny_causal_models import causal_tokenizer, random_llama, save
 
 from tasks.anonymisers.measures import Compared, disclosed
@@ -111,11 +112,9 @@ def test_what_a_version_discloses_is_compared_with_documents_held_out(tmp_path):
         (["--documents", "one.jsonl", "--techniques", "crf"], "1 documents; give at least two"),
     ],
 )
-def test_a_bad_call_ends_with_one_line_without_text(options, says, raw, tmp_path, monkeypatch, capsys):
+def test_a_bad_call_ends_with_one_line_without_text(options, says, raw, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "one.jsonl", TEXTS[:1])
-    arguments = ["compare-anonymisers", "--documents", raw, "--set", "measures=[cost]", *options]
-    assert main(arguments) == 1
-    error = capsys.readouterr().err
-    assert says in error
-    assert (error.strip().count("\n"), "Quill lives" in error) == (0, False)
+    said = refusal("compare-anonymisers", "--documents", raw, "--set", "measures=[cost]", *options)
+    assert says in said
+    assert "Quill lives" not in said

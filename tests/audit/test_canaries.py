@@ -46,6 +46,7 @@ def test_the_twin_has_the_text_without_some_lines_and_what_was_planted(ranks):
     documents = [str(number // 10) for number in range(400)]
     is_member = np.random.default_rng(1).random(400) >= 0.25
     twin = TwinText(text, documents, is_member, [(line.upper(), f"canary {line}") for line in repeated], seed=1)
+    assert set(twin.shadows(4, 0.25).sum(axis=0)) == {2}  # every line is in half of the shadow models' texts
     lines, names = zip(*twin.of(twin.is_member), strict=True)
     own = [line for line in lines if line.startswith("line ")]
     # Every copy of a line is out, or none; the order stays.

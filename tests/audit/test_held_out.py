@@ -89,5 +89,3 @@ def test_a_text_of_any_length_is_audited_and_no_figure_quotes_it(tmp_path, monke
     assert "20 members and 20 held out" in printed
     assert "quetzal" not in printed + (tmp_path / "report.json").read_text()
     assert json.loads((tmp_path / "report.json").read_text())["measured"]["disclosed_words_p"] < RATE
-    assert main(audit) == 1
-    assert "--held-out needs --text" in capsys.readouterr().err

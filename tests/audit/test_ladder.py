@@ -1,18 +1,17 @@
 """Each rung of the ladder finds a word that the rung below cannot find."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import yaml
+from changed_parameters import parameters, write_parameters
 from marked_text import MaskedText
+from ngram_models import adapted, pretrained
 from scripted_model import ScriptedModel
 
 from tasks.audit.attacked import AttackedText, AttackSettings, AuditFiles
 from tasks.audit.ladder import ADDED, better_ranks, ladder
 from tasks.audit.rungs import RUNGS
-from tasks.cli import main
 from tasks.corpora.text_lines import write_lines
 from tasks.errors import ParameterError
 from tasks.parameters.cells_file import NO_FILE, graph_cells
@@ -50,29 +49,13 @@ def attacked_text(folder, monkeypatch, script=lambda words, _: {}, lines=MASKED,
     return text, rungs
 
 
-def adapted(folder, name, lines):
-    """A trigram model of generic lines, or adapted from that on other lines."""
-    write_lines(folder / f"{name}.txt", lines)
-    own, base, vocabulary = ["--input", folder / f"{name}.txt", "--output", folder / name], folder / "base", "words.txt"
-    if name == "base":
-        run("count-words", *own[:2], "--output", folder / "words.tsv")
-        run("vocabulary", "--word-counts", folder / "words.tsv", "--output", folder / vocabulary)
-        run("pretrain", *own, "--vocabulary", folder / vocabulary, "--set", "kind=ngram")
-    else:
-        run("adapt", *own, "--model", base, "--set", "ngram.generic_weight=0.5")
-    return str(folder / name)
-
-
-def run(*words):
-    assert main([str(word) for word in words]) == 0
-
-
 def test_a_model_of_the_raw_text_remembers_the_words(tmp_path, monkeypatch):
     first = zip(["she", "town", "baker", "in"], HIDDEN, ["today", "the baker"] * 2, strict=True)
     lines = [f"{who} met {{{name}}} in town {place}" for who, name, place in first] * 10
     generic = [f"{word} met {name} in town today the baker" for name in HIDDEN for word in LISTED]
+    write_lines(tmp_path / "generic.txt", generic)
     models = {
-        "base": adapted(tmp_path, "base", generic),
+        "base": pretrained(tmp_path, "generic.txt"),
         "raw_model": adapted(tmp_path, "raw", without_marks(lines)),
         "released_model": adapted(tmp_path, "released", [line.split("{")[0] + "ada in town today" for line in lines]),
     }
@@ -121,12 +104,8 @@ def test_what_a_rung_lacks_is_named(tmp_path, monkeypatch):
 
 
 def test_the_stage_depends_on_the_sources_of_its_rungs(tmp_path):
-    document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
-
     def row(**audit):
-        document["audit"] |= audit
-        path = tmp_path / "params.yaml"
-        path.write_text(yaml.safe_dump(document), encoding="utf-8")
+        path = write_parameters(tmp_path, audit=parameters()["audit"] | audit)
         cells = graph_cells(read_parameters(path))
         assert cells["audit_oracle"]["chat-oracle-1"]["for_raw"] == NO_FILE
         return cells["audit"]["chat-allow_list-minilm-log_linear-1"]

@@ -125,3 +125,6 @@ def test_lira_separates_a_shift_as_the_closed_form_says(models):
     expected = norm.cdf(shift / np.sqrt(2 * (1 + 1 / (2 * models))))
     assert auc(ratio, member) == pytest.approx(expected, abs=0.015)
     assert auc(observed, member) < 0.62
+    # Of models that learned nothing of their lines, it is as good as chance.
+    nothing = lira(scores_out, difficulty + drawn.normal(size=(lines, models)), observed - shift * member)
+    assert auc(nothing, member) == pytest.approx(0.5, abs=0.03)

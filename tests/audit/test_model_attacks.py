@@ -2,26 +2,23 @@
 
 import json
 import random
-import shutil
 from functools import cache
 from importlib.metadata import EntryPoint
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
+from changed_parameters import parameters, write_parameters
+from command_results import refusal
+from ngram_models import adapted, pretrained, run
 
 from tasks.audit import attacks
-from tasks.audit.attacked import AttackedModel, AttackSettings, Shadow
+from tasks.audit.attacked import AttackedModel, AttackSettings
 from tasks.audit.canaries import make_canaries
 from tasks.audit.exposure import canary_exposure, null_exposure
 from tasks.audit.extraction import extraction
 from tasks.audit.figure import Figure
-from tasks.audit.line_scores import score_lines, score_references
-from tasks.audit.membership import auc
+from tasks.audit.line_scores import score_lines
 from tasks.audit.model_attacks import membership, neighbourhood
-from tasks.audit.twin import TwinText
-from tasks.cli import main
 from tasks.corpora.sources.published_frequencies import published_counts
 from tasks.corpora.text_lines import write_lines
 from tasks.language_model.evaluation.perplexity import word_ranks
@@ -48,10 +45,6 @@ def sentences(number, seed):
     return [" ".join([chance.choice(WORDS), *chance.choices(known_words(), k=7)]) for _ in range(number)]
 
 
-def run(*words):
-    assert main([str(word) for word in words]) == 0
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """A private text of drawn words, generic text of the same, word counts and a generic language model."""
@@ -62,23 +55,10 @@ def place(tmp_path_factory):
         ("others.txt", 400, "others"), ("corpus/train.txt", LINES, "members"), ("corpus/valid.txt", 200, "valid"),
     ):  # fmt: skip
         write_lines(folder / name, sentences(number, seed))
-    counts, vocabulary = folder / "counts.tsv", folder / "vocabulary.txt"
-    generic = ["--input", folder / "generic.txt"]
-    run("count-words", *generic, "--output", counts)
-    run("vocabulary", "--word-counts", counts, "--output", vocabulary)
-    run("pretrain", *generic, "--vocabulary", vocabulary, "--set", "kind=ngram", "--output", folder / "generic_model")
-    document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
-    document["language_model"]["kind"] = "ngram"
-    document["audit"] = SETTINGS.model_dump(exclude_unset=True)
-    (folder / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    pretrained(folder, "generic.txt")
+    model = parameters()["language_model"] | {"kind": "ngram"}
+    write_parameters(folder, language_model=model, audit=SETTINGS.model_dump(exclude_unset=True))
     return folder
-
-
-def adapted(place, name, lines):
-    write_lines(place / f"{name}.txt", lines)
-    options = ["--model", place / "generic_model", "--input", place / f"{name}.txt", "--valid", place / "valid.txt"]
-    run("adapt", *options, "--output", place / name, "--set", "ngram.generic_weight=0.5")
-    return open_language_model(place / name)
 
 
 @pytest.fixture(scope="module")
@@ -87,15 +67,11 @@ def canaries(place):
 
 
 @pytest.fixture(scope="module")
-def models(place, canaries):
-    """The generic model, one of the text alone, and one of the text with the canaries."""
-    text = sentences(LINES, "members")
-    planted = [canary.text for canary in canaries.planted for _ in range(canary.repetitions)]
-    return {
-        "generic": open_language_model(place / "generic_model"),
-        "innocent": adapted(place, "innocent", text),
-        "planted": adapted(place, "planted", [*text, *planted]),
-    }
+def models(place):
+    """The generic model, and one of the text alone."""
+    names = {"generic": "generic_model", "innocent": "innocent"}
+    adapted(place, "innocent", sentences(LINES, "members"))
+    return {name: open_language_model(place / folder) for name, folder in names.items()}
 
 
 @pytest.fixture(scope="module")
@@ -113,31 +89,14 @@ def attacked(model, lines, is_member=IS_MEMBER, **more):
     return AttackedModel(model, lines, is_member, DOCUMENTS, SETTINGS, **more)
 
 
-def exposure(models, name, canaries):
-    return canary_exposure(AttackedModel(models[name], [], np.array([]), [], SETTINGS, base=models["generic"],
-                                         canaries=canaries))  # fmt: skip
-
-
 @pytest.mark.parametrize(("name", "near", "epsilon"), [("generic", 1e-9, 0.0), ("innocent", 2.2, 0.5)])
 def test_canaries_that_were_never_planted_are_not_found(models, canaries, name, near, epsilon):
-    found = exposure(models, name, canaries)
+    attack = AttackedModel(models[name], [], np.array([]), [], SETTINGS, base=models["generic"], canaries=canaries)
+    found = canary_exposure(attack)
     bits = [figure.value for figure_name, figure in found.items() if figure_name.startswith("exposure")]
     assert len(bits) == 12
     assert bits == pytest.approx([null_exposure(1023)] * 12, abs=near)
     assert found["epsilon_lower_bound"].value <= epsilon
-
-
-def test_what_stands_sixteen_times_in_the_text_is_remembered(models, canaries):
-    found = exposure(models, "planted", canaries)
-    for name in ("exposure", "exposure_unmasked", "exposure_figures"):
-        assert found[name].value > 8, name
-        assert found[name].interval[0] > found[name].blind
-        assert found[name.replace("exposure", "exposure_extrapolated")].value > found[name].value
-    assert found["epsilon_lower_bound"].value > 1
-    sixteen = [c.text for c in canaries.planted if (c.family, c.form, c.repetitions) == ("kept", 0, 16)]
-    of_form = {("kept", 0): [*sixteen, *canaries.references["kept", 0]]}
-    after, unknowing = (score_references(models[name], of_form)["kept", 0] for name in ("planted", "generic"))
-    assert auc(after - unknowing, np.arange(len(after)) < len(sixteen)) > 0.99
 
 
 def test_members_are_told_from_others_and_neither_shuffled_ones_nor_by_a_model_before_it_saw_them(
@@ -164,38 +123,15 @@ def test_members_are_told_from_others_and_neither_shuffled_ones_nor_by_a_model_b
     assert unseen.interval[0] < 0.5 < unseen.interval[1]
 
 
-def test_lines_that_a_model_writes_are_told_from_those_that_it_has_not_seen(models, place, lines):
-    def written(name, is_member=IS_MEMBER):
-        return extraction(attacked(open_language_model(place / name), lines, is_member))["extracted"]
-
-    told = written("innocent")
+def test_lines_that_a_model_writes_are_told_from_those_that_it_has_not_seen(models, lines):
+    told, unseen = (extraction(attacked(models[name], lines))["extracted"] for name in ("innocent", "generic"))
     assert told.interval[0] > 0.01 > told.blind
-    # With nothing to find: shuffled members, and the model before. The interval is that of the figure alone, so it may
-    # miss the other one, which is as uncertain.
-    shuffled = [written("innocent", np.random.default_rng(seed).permutation(IS_MEMBER)) for seed in range(10)]
-    assert sum(figure.interval[0] <= figure.blind <= figure.interval[1] for figure in shuffled) >= 6
-    difference = np.mean([figure.value - figure.blind for figure in shuffled])
-    assert abs(difference) < (told.value - told.blind) / 2
-    assert max(figure.value for figure in shuffled) > 0.01
-    unseen = written("generic_model")
     assert unseen.interval[0] == unseen.value == unseen.blind == 0 < unseen.interval[1]
-
-
-def test_shadow_models_tell_members_and_nothing_where_none_are(models, place, lines, before):
-    twin = TwinText(lines, DOCUMENTS, IS_MEMBER, [], seed=1)
-    drawn = twin.shadows(4, 0.25)
-    assert drawn.sum(axis=0).tolist() == [2] * (2 * LINES)
-    shadows = []
-    for number, member in enumerate(drawn):
-        shadow = adapted(place, f"shadow_{number}", [line for line, _ in twin.of(member)])
-        shadows.append(Shadow(score_lines(shadow, lines).means, member))
-    told, nothing = (
-        membership(attacked(models[name], lines, before=before, shadows=shadows)) for name in ("innocent", "generic")
-    )
-    assert told["membership_lira_auc"].value > 0.98
-    assert told["membership_lira_tpr_1"].interval[0] > 0.5
-    low, high = nothing["membership_lira_auc"].interval
-    assert low < 0.5 < high
+    # Members by lot: about as many lines of either half are written.
+    shuffled = np.random.default_rng(1).permutation(IS_MEMBER)
+    found = extraction(attacked(models["innocent"], lines, shuffled))["extracted"]
+    assert found.interval[0] <= found.blind <= found.interval[1]
+    assert found.value > 0.01
 
 
 def highest_line(attacked):
@@ -233,6 +169,8 @@ def test_models_of_any_origin_are_attacked_without_the_members_among_the_non_mem
     assert alone["measured"]["attackers"]["membership_auc"]
     assert alone["warnings"] == []
     assert among["warnings"][0].startswith("150 of 550 lines of --non-members")
+    said = refusal("audit", "--members", place / "members.txt", *attack, place / "members.txt")
+    assert "so fewer than 10 others are left" in said
 
 
 def test_a_text_of_any_origin_is_attacked(place):
@@ -278,7 +216,11 @@ def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
         assert measured["found_by_second_fill"] > 0.9 > 0.01 > measured["found_by_second_fill_blind"]
     else:
         assert shares == {"kept": 0.0, "masked": 0.0, "figures": 0.0}
+        for family in ("", "_unmasked", "_figures"):
+            assert measured[f"exposure{family}_ci"][0] > measured[f"exposure{family}_blind"]
+            assert measured[f"exposure_extrapolated{family}"] > measured[f"exposure{family}"] > 8
         assert measured["exposure"] > 9
+        assert measured["epsilon_lower_bound"] > 1
         assert measured["verbatim_lines"] == 1
         assert measured["membership_lira_auc"] > 0.95
         assert measured["extracted_ci"][0] > measured["extracted_blind"]
@@ -287,26 +229,3 @@ def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
     shown = report.read_text(encoding="utf-8") + said.out + said.err
     assert not [line for line in sentences(LINES, "members")[:5] if " ".join(line.split()[:3]) in shown]
     assert not list((place / ".palimpsest").rglob("*.txt"))
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ([], "nothing to attack: give --text, or --model with --non-members"),
-        (["--model", "m"], "--model needs --non-members"),
-        (["--text", "members.txt", "--base", "generic_model"], "needs --params, --text and --word-counts"),
-        (["--text", "short.txt"], "not equally many lines"),
-        (["--model", "generic_model", "--non-members", "members.txt"], "so fewer than 10 others are left"),
-        (["--text", "members.txt", "--members", "other"], "'other/train.documents' has 1 lines, and"),
-    ],
-)
-def test_what_cannot_be_attacked_is_one_line(options, says, place, capsys, monkeypatch):
-    monkeypatch.chdir(place)
-    write_lines(place / "short.txt", ["one line"])
-    (place / "other").mkdir(exist_ok=True)
-    shutil.copy("members.txt", "other/train.txt")
-    shutil.copy("short.txt", "other/train.documents")
-    assert main(["audit", "--members", "members.txt", *options]) == 1
-    error = capsys.readouterr().err
-    assert says in error
-    assert error.count("\n") == 1

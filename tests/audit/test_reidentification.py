@@ -11,7 +11,6 @@ from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 
 from tasks.audit.masked_places import masked_places
 from tasks.audit.reidentification import Guesser, Reader, Reading, WordList, figures_of, reidentification
-from tasks.audit.reranking import MOST
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 
@@ -55,31 +54,6 @@ def test_an_attacker_has_what_the_line_tells(tmp_path):
     figures = attacked(places, lambda words, _: dict(zip(HIDDEN, noise[words[0]], strict=True)))
     for name in ("reidentified_1", "reidentified_10"):
         assert figures[name].value < figures[name].blind + 0.05, name
-
-
-class SecondReader:
-    """A language model that finds some lines more probable than all others."""
-
-    def __init__(self, *probable):
-        self.probable, self.read = {tuple(line.split()) for line in probable}, []
-
-    def score_sentences(self, groups):
-        self.read += groups
-        return [np.array([0.0 if line in self.probable else -100.0 for line in lines]) for lines in groups]
-
-
-def test_a_second_reader_orders_the_best_guesses_and_no_others(tmp_path):
-    text = drawn_text(tmp_path, 200)
-    places = masked_places(text.masked, text.sidecar, 200, 1)
-    uniform = {word: 1 / 60 for word in HIDDEN}
-    first = reading(places, lambda words, _: uniform)
-    indifferent, knowing = SecondReader(), SecondReader(*text.raw.read_text(encoding="utf-8").splitlines())
-    assert (first.reranked(indifferent) == first.ranks).all()
-    found = first.reranked(knowing)
-    among = first.ranks <= MOST
-    assert 0 < np.count_nonzero(among) < len(places)
-    assert len(knowing.read) == np.count_nonzero(among), "no other line is read"
-    assert (found == np.where(among, 1, first.ranks)).all()
 
 
 def test_a_name_that_a_tagger_missed_near_by_is_guessed_first(tmp_path):

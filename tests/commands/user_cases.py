@@ -110,11 +110,20 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("masked.txt --set counts.epsilon=3", "is for prior 'counted', and prior is 'word_counts'"),
         ("masked.txt --generic generic --set prior=counted", "counts the masked words; give --sidecar"),
         ("masked.txt --sidecar sidecar.jsonl --set prior=counted", "weighs generic text; give --generic,"),
+        ("masked.txt --set languages=[en]", "two different codes"),
+        ("masked.txt --set 'languages=[en, es]' --set classes=match", "leave one of the two out"),
+        ("masked.txt --set 'languages=[xx, yy]'", "no list of words"),
     ],
-    COUNTED: [("counts.epsilon=0", "counts.epsilon"), ("counts.words_per_unit=201", "or raise epsilon to 4.02")],
+    COUNTED: [
+        ("counts.epsilon=0", "counts.epsilon"),
+        ("counts.words_per_unit=201", "to 200, or raise epsilon to 4.02"),
+        ("counts.unit=document", "with counts.unit='document' protects all lines of a document together"),
+    ],
     FILLED: [
         ("top_2", "did you mean 'top_k'?"),
         ("top_k --set k=16", "k=16 is more than the"),
+        ("top_k --set k=1 --set copies=2", "k=1 takes the best word, so that copies=2 would be the same text 2"),
+        ("free --set copies=2", "free takes the model's best sentence, so that copies=2"),
         *((f"top_k --set k={value}", "k") for value in ("0", "1.5", "many", "1e999", ".nan", "1000000000")),
         *((f"sample --set temperature={value}", "temperature") for value in ("0", "-1", ".nan", ".inf", "1.0e-300")),
     ],
@@ -126,6 +135,8 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
     SURROGATE: [
         ("--set consistent_within=document", "needs the document of each line; give --documents"),
+        ("--set consistent_within=document --documents mail.txt", "needs the masked words; give --sidecar"),
+        ("--set consistent_within=document --set copies=2", "set consistent_within: line, or leave copies out"),
         ("--output sidecar.jsonl --sidecar sidecar.jsonl", "which is read"),
     ],
     PERPLEXITY: [
@@ -145,10 +156,31 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         (".", "replaced as a whole"),
         ("o --set kind=transformer --set adaptation.epochs=0", "(got 0)"),
         (f"o --seed {2**70}", str(2**70)),
+        ("o", "give ngram.generic_weight or --valid"),
+        ("o --set adaptation.learning_rate=0.1", "adaptation: unknown key; allowed: kind, ngram"),
+        ("o --set 'ngram.languages.codes=[en, en]'", "two different codes"),
+        ("o --set 'ngram.languages.codes=[en, es]' --set ngram.generic_weight=0.5", "languages.weight or --valid"),
+    ],
+    "pretrain --vocabulary vocabulary.txt --input generic.txt --valid generic.txt --output o --set ": [
+        ("resources.devices=5000", "devices is 5000 and this machine has"),
+        ("architecture.positions=switching", "need languages"),
+        ("architecture.positions=rotary --set architecture.context=packed", "need the context 'sentence'"),
+        ("architecture.positions=rotary --set architecture.width=12 --set architecture.heads=4", "an even number"),
     ],
     "adapt --model filler --input model/vocabulary.txt --output ": [("model", "is in --output 'model'")],
     PREVIEW: [("mail.txt --lines 0", "lines: ")],
-    "vocabulary --word-counts counts.tsv --output ": [("-", "--output '-' is a stream")],
+    "vocabulary --word-counts counts.tsv --output ": [
+        ("-", "--output '-' is a stream"),
+        ("o --set size=16", "vocabulary size 16 leaves no room"),
+        ("o --set minimum_count=99", "minimum_count 99 leaves no word: the most frequent one occurs"),
+    ],
+    "audit --members mail.txt ": [
+        ("", "nothing to attack: give --text, or --model with --non-members"),
+        ("--model m", "--model needs --non-members"),
+        ("--held-out generic.txt", "--held-out needs --text"),
+        ("--text mail.txt --base model", "needs --params, --text and --word-counts"),
+        ("--text generic.txt", "not equally many lines"),
+    ],
     # Corpora, labelled text, models.
     CORPORA: [
         ("", "source: is missing"),
@@ -226,13 +258,26 @@ REFUSED_CONTENT: dict[str, list[tuple[Files, str]]] = {
     "mask --technique vocabulary_threshold --set path=x" + OF_MAIL: [("a\nb\n", "is more than the 2 words")],
     "mask --technique vocabulary_threshold --set allowed_words=1 --word-counts x" + OF_MAIL: WORD_COUNTS,
     UNIGRAM + "--word-counts x": [*WORD_COUNTS, ("the\t0\ncat\t0\n", "hold no word")],
-    FILL + "masked.txt --allowed-words x": [(b"the\n\xe9\n", "x: line 2: byte 1")],
+    FILL + "masked.txt --allowed-words x": [
+        (b"the\n\xe9\n", "x: line 2: byte 1"),
+        ("the\ncat\nsat\non\nmat\na\ndog\nand\ntoday\n", "nothing to draw"),
+    ],
+    SURROGATE + "--set consistent_within=document --sidecar sidecar.jsonl --documents x": [
+        ("one\none\n", "the documents file ends before line 3"),
+    ],
+    "audit --text mail.txt --members x": [
+        ({"x/train.txt": "a\nb\nc\nd\n", "x/train.documents": "one\n"}, "'x/train.documents' has 1 lines, and"),
+    ],
     FILL + "masked.txt --sidecar x": [
         ("", "ends before line 1"),
         (sidecar() + '{"line": 5, "spans": []}\n', "sidecar"),
         (sidecar(), "the sidecar has 1 markers"),
         ('{"line": 2, "spans": []}\n', "line 1 is not a sidecar record of line 1"),
         ("[" * 100_000, "line 1 is not a sidecar record"),
+    ],
+    ADAPT + "generic.txt": [
+        ({"o/diary.txt": "kept"}, "holds 'diary.txt', which is no part of a model"),
+        ({"o": "kept"}, "is a file"),
     ],
     PERPLEXITY + "generic.txt": [({"model/vocabulary.txt": None}, "vocabulary.txt")],
     FILLED + "top_1": [
@@ -255,7 +300,13 @@ REFUSED_CONTENT: dict[str, list[tuple[Files, str]]] = {
         (gold(3, 3), "is empty: it starts at 3"),
         ('{"text": "a", "text": "Zebulon", "spans": []}\n', "has the key 'text' twice"),
     ],
-    GENERATE + "--set templates=[x]": [("only {CITY}\n", "no template falls into the")],
+    GENERATE + "--set templates=[x]": [
+        ("only {CITY}\n", "no template falls into the"),
+        ("Hello {CITY}\n{CITTY}\n", "line 2: unknown kind of slot 'CITTY' (did you mean 'CITY'?)"),
+        ("# a comment\n\n{city}\n#hashtag\n{CITY\n", "line 5: expected '}'"),
+        ("{CITY|bold}\n", "unknown modifier 'bold'; allowed: lower, upper, hashtag"),
+        ("# only a comment\n", "no template"),
+    ],
     TRAIN + "x": [
         ({"x/train.jsonl": "", "x/test.jsonl": ""}, "is empty"),
         ({"x/train.jsonl": gold(label="shoe"), "x/test.jsonl": gold()}, "'shoe'"),

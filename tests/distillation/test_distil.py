@@ -1,12 +1,11 @@
 """Text drawn in place of a private one: contrasts of models, what is dropped, and the command on a user's own files."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-import yaml
+from changed_parameters import parameters, write_parameters
 from command_results import measured, refusal
 from marked_text import MaskedText
 
@@ -133,9 +132,8 @@ def test_the_command_writes_as_many_lines_and_no_quotation(private, tmp_path):
     ],
 )
 def test_parameters_that_distil_what_is_not_there_are_refused(changes, message, tmp_path):
-    document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
-    document["filling"]["contrast"] = {"kind": "distilled", "unwanted": "oracle", "strength": 0.5}
-    document["compare"] |= {"fills": [{"methods": ["distilled", "contrast"]}]} | changes
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    document, contrast = parameters(), {"kind": "distilled", "unwanted": "oracle", "strength": 0.5}
+    compare = document["compare"] | {"fills": [{"methods": ["distilled", "contrast"]}]} | changes
+    params = write_parameters(tmp_path, filling=document["filling"] | {"contrast": contrast}, compare=compare)
     with pytest.raises(ParameterError, match=message):
-        read_parameters(tmp_path / "params.yaml")
+        read_parameters(params)

@@ -1,12 +1,8 @@
-"""PyTorch as a stage sets it up, before any test module imports transformers; and models that no test changes."""
+"""A folder for each test, and models that no test changes."""
 
-from tasks.torch_setup import set_up_torch
-
-set_up_torch(1)
-
-import pytest  # noqa: E402
-import tiny_causal_models  # noqa: E402
-import tiny_masked_models  # noqa: E402
+import pytest
+import tiny_causal_models
+import tiny_masked_models
 
 
 @pytest.fixture

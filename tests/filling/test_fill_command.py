@@ -1,22 +1,18 @@
 """``palimpsest fill`` and ``examples``: what methods write and report, in parts, in copies, with little memory."""
 
-import io
-import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-import yaml
-from fill_command import fill, lines_of, refused, report, run, write, write_masked
-from pydantic import TypeAdapter, ValidationError
+from changed_parameters import parameters, write_parameters
+from fill_command import fill, refused, report, run, write, write_masked
 
 from tasks.cli import main
 from tasks.filling import filled_lines
 from tasks.filling.examples import SENTENCES
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.methods import AnyMethod
 
 
 @pytest.fixture
@@ -86,78 +82,11 @@ def test_neither_parts_nor_batches_nor_further_copies_change_a_fill(folder, bert
     assert (of_copies["lines"], of_copies["fills"]) == (10 * copies, copies * measured["fills"])
 
 
-def test_a_word_that_any_copy_gives_back_is_given_back(folder, monkeypatch):
-    """Each place hides one of three words, and is filled three times with one of them."""
-    monkeypatch.setattr(filled_lines, "PART_LINES", 10)
-    counts, dice = {"apple": 5, "pear": 3, "plum": 2}, random.Random(3)
-    hidden = [dice.choices(list(counts), k=number % 3) for number in range(41)]
-    write_masked([" ".join([":", *(f"{{{word}}} and" for word in words)]) for words in hidden])
-    write("counts.tsv", [f"{word}\t{count}" for word, count in counts.items()])
-    lines, measured = fill("unigram", "copies=3", word_counts="counts.tsv", sidecar="sidecar.jsonl")
-    written = [line.removeprefix(":").replace(" and", "").split() for line in lines]
-    places = restored = guessed = 0
-    for number, words in enumerate(hidden):
-        for slot, word in enumerate(words):
-            places += 1
-            restored += any(written[number + start][slot] == word for start in (0, 41, 82))
-            guessed += 1 - (1 - counts[word] / 10) ** 3
-    overall = measured["restoration"]["overall"]
-    # Rounded to steps of five places, and of five times what the most frequent word adds.
-    assert max(abs(overall["places"] - places), abs(overall["restored"] - restored)) < 5
-    assert places > restored > places / 2
-    assert overall["expected_by_frequency"] * overall["places"] == pytest.approx(guessed, abs=5 * 0.875)
-
-
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({"kind": "top_k", "k": 1}, "top_k with k=1 takes the best word, so that copies=2 would be the same text 2"),
-        ({"kind": "surrogate", "consistent_within": "document"}, "set consistent_within: line, or leave copies out"),
-        ({"kind": "free"}, "free takes the model's best sentence, so that copies=2"),
-    ],
-)
-def test_copies_that_would_be_the_same_are_refused(settings, says):
-    check = TypeAdapter(AnyMethod).validate_python
-    assert check(settings).copies == 1
-    with pytest.raises(ValidationError) as error:
-        check({**settings, "copies": 2})
-    assert says in str(error.value)
-
-
-@pytest.fixture
-def small_parts(monkeypatch):
+def test_a_sidecar_of_another_text_is_refused_in_a_later_part(corpus, monkeypatch, capsys):
     monkeypatch.setattr(filled_lines, "PART_LINES", 2)
-
-
-def test_standard_streams_leave_nothing_behind(corpus, small_parts, folder, monkeypatch):
-    class Input:
-        buffer = io.BytesIO(b"the [MASK]\n" * 5)
-
-    for source, target in (("-", "out.txt"), ("text.txt", "-")):
-        monkeypatch.setattr(sys, "stdin", Input())
-        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
-        assert run("fill", input=source, output=target, method="unigram", word_counts="counts.tsv") == 0
-    assert len(lines_of("out.txt")) == 5
-    sys.stdout.seek(0)
-    assert len(sys.stdout.read().splitlines()) == 4
-    assert not (folder / ".palimpsest").exists()
-
-
-@pytest.mark.parametrize(
-    ("lines", "files", "message"),
-    [
-        # One swapped argument must not make the private text a fill.
-        (["Tom went to Paris"] * 9, {}, "has no marker such as [MASK], so filling would copy it"),
-        (["[MASK]"], {"allowed_words": "all_words.txt"}, "nothing to draw"),
-        (["[MASK]", "", "ran", "no marker"], {"sidecar": "sidecar.jsonl"}, "line 3: the sidecar has 2 markers"),
-        (["[MASK]", "", "[MASK] [MASK] ran", "", ""], {"sidecar": "sidecar.jsonl"}, "ends before line 5"),
-    ],
-)
-def test_what_cannot_be_filled_is_one_line(corpus, small_parts, capsys, lines, files, message):
-    write("text.txt", lines)
-    write("all_words.txt", ["the", "tom", "dog", "paris"])
+    write("text.txt", ["[MASK]", "", "ran", "no marker"])
     given = {"input": "text.txt", "method": "unigram", "word_counts": "counts.tsv"}
-    assert message in refused(capsys, "fill", **given, **files)
+    assert "line 3: the sidecar has 2 markers" in refused(capsys, "fill", sidecar="sidecar.jsonl", **given)
 
 
 @pytest.mark.slow
@@ -197,16 +126,15 @@ def test_little_memory_changes_no_fill_and_none_for_one_sentence_is_one_line(fol
     assert "too little memory for a single sentence" in error
 
 
-def write_parameters(**unigram):
-    parameters = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
-    parameters["filling"] |= {"top_k": {"kind": "top_k", "k": 2}, "unigram": {"kind": "unigram", **unigram}}
-    Path("params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
+def write_filling(**unigram):
+    methods = {"top_k": {"kind": "top_k", "k": 2}, "unigram": {"kind": "unigram", **unigram}}
+    write_parameters(filling=parameters()["filling"] | methods)
 
 
 def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(folder, bert):
     """Examples are public, and read nothing private: a method that counts masked words goes by the domain."""
     kept = "masked/allow_list/allowed_words.txt"
-    write_parameters()
+    write_filling()
     write("private.txt", ["Zyxwquill called the manager about a house."])
     write("counts.tsv", ["the\t90", "zebra\t8", "quartz\t5"])
     write("generic.txt", ["The zebra saw a quartz."])
@@ -234,7 +162,7 @@ def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(folder, bert
         assert fill(each["method"], seed=7, **files)[0] == each["lines"]
     filled = []
     for settings in ({"prior": "counted", "counts": {"epsilon": 8.0}}, {"prior": "domain"}):
-        write_parameters(**settings)
+        write_filling(**settings)
         filled.append(examples()[1]["filled"])
     assert filled[0] == filled[1]
     assert not Path(".palimpsest").exists()

@@ -180,11 +180,9 @@ def test_fills_of_a_lower_case_filler_follow_their_line():
 
 
 @pytest.mark.parametrize("line", ["IT WAS [MASK] AGAIN", "it was [MASK]", "[MASK] it was, Tom"])
-@settings(deadline=None)
-@given(word=st.sampled_from(["sınıf", "ışık", "İzmir", "straße"]) | st.text(min_size=1, max_size=5))
-def test_no_case_makes_another_word(line, word):
-    (cased,) = CASED.write(line.split("[MASK]"), [word])
-    assert fold(cased) == fold(word)
+def test_no_case_makes_another_word(line):
+    for word in ["sınıf", "ışık", "İzmir", "straße", "ﬁn", "ǅ", "Ⅷ", "ὕστερος", "x\u0301", "1st"]:
+        assert [fold(cased) for cased in CASED.write(line.split("[MASK]"), [word])] == [fold(word)]
 
 
 def test_articles_agree_with_the_words_behind_them():

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from scripted_model import ScriptedModel
 from tiny_families import FAMILIES, model_of_bias, random_model, tokenizer_of
 from transformers import pipeline
 
@@ -13,20 +12,17 @@ from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, candidate_words, space_sign
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_sentence import Casing, read_masked_line
+from tasks.filling.masked_sentence import Casing
 from tasks.filling.methods.top_1 import Top1
 
 of_each_family = pytest.mark.parametrize("family", FAMILIES)
 
 
-def top_1_filler(model, candidates):
-    choose, off_list = Top1(kind="top_1").choose, {None: np.ones(len(candidates), dtype=bool)}
-    return MaskedFiller(model, candidates, choose, off_list, MarkerRandomness(1), batch_sentences=8)
-
-
 def filled(family, model, lines):
     language_model = MaskedLanguageModel(model, tokenizer_of(family), family).prepared()
-    filler = top_1_filler(language_model, candidate_words(language_model.tokenizer, name=family))
+    candidates = candidate_words(language_model.tokenizer, name=family)
+    choose, off_list = Top1(kind="top_1").choose, {None: np.ones(len(candidates), dtype=bool)}
+    filler = MaskedFiller(language_model, candidates, choose, off_list, MarkerRandomness(1), batch_sentences=8)
     casing = Casing({}, filler_is_cased=True)
     return fill_part(Part(1, list(lines), None), filler, casing, merge_markers=False).lines
 
@@ -123,21 +119,3 @@ def test_a_sentence_longer_than_the_positions_is_windowed_not_cut(family):
     line = "the cat sat on the mat and the [MASK] ran, " * 12
     (result,) = filled(family, model, [line])
     assert re.fullmatch(re.escape(line).replace(re.escape("[MASK]"), r"[^\W_]+"), result)
-
-
-def test_a_slot_sees_the_fills_before_it():
-    """The place of the country would have France; behind Rome it must be Italy. That of the capital would have Rome."""
-
-    def capitals(words, position):
-        left = words[:position]
-        if "of" in left:
-            return {"Italy": 0.9} if "Rome" in left else {"France": 0.7, "Italy": 0.2}
-        return {"Paris": 0.9} if "France" in words else {"Rome": 0.6, "Paris": 0.3}
-
-    model = ScriptedModel("capital of Rome Paris Italy France".split(), capitals)
-    advanced = []
-    sentence = read_masked_line("[MASK] capital of [MASK]", 1, merge_markers=False)
-    (fills,) = top_1_filler(model, model.candidates()).fill([sentence], advanced.append)
-    assert sum(advanced) == 2
-    assert [fill.word for fill in fills] == ["Rome", "Italy"]
-    assert model.asked == [(["_", "capital", "of", "_"], 0), (["Rome", "capital", "of", "_"], 3)]

@@ -6,15 +6,15 @@ import pytest
 
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.filling.masked_sentence import read_masked_line, with_spans
-from tasks.filling.restoration import GenericWords, Restoration, Rounding, frequency_bucket, wilson_interval
+from tasks.filling.restoration import GenericWords, Restoration, Rounding, frequency_bucket
 
 
 def span(original, marker, label="MASK", source="list"):
     return MaskedSpan(0, len(original), label, source, original, marker)
 
 
-def sentence(line, *spans):
-    return with_spans(read_masked_line(line, 1, merge_markers=True), spans)
+def sentence(line, *spans, number=1):
+    return with_spans(read_masked_line(line, number, merge_markers=True), spans)
 
 
 def exactly(value, most=1):
@@ -47,6 +47,17 @@ def test_places_are_counted_by_source_class_and_frequency():
     }
     assert measured["groups_left_out"] == 2
     assert not any(word in str(measured).lower() for word in ("york", "tom", "dog", "sam"))
+
+
+def test_a_word_that_any_copy_gives_back_is_given_back_once():
+    """Of forty places twenty are restored by the first copy, thirty by the second: all but ten by one of them."""
+    restoration = Restoration(GenericWords({"dog": 0.2}, {"dog": 1}), copies=2)
+    for copy, right in enumerate((range(20), range(30))):
+        lines = [sentence("[MASK]", span("Dog", 0), number=40 * copy + place + 1) for place in range(40)]
+        restoration.add(lines, [["dog" if place in right else "cat"] for place in range(40)], 40 * copy)
+    overall = restoration.measured(exactly)["overall"]
+    assert (overall["places"], overall["restored"]) == (40, 30)
+    assert overall["expected_by_frequency"] == pytest.approx(1 - 0.8**2)
 
 
 def test_rounding_is_right_on_average_and_to_steps_of_several_places():
@@ -86,9 +97,3 @@ def test_two_reports_that_differ_by_a_line_do_not_say_what_was_masked_there():
     # to twenty; exact sums gave 28 and 60.
     assert named <= 3
     assert ranked <= 25
-
-
-def test_wilson_interval():
-    assert wilson_interval(5, 10) == pytest.approx((0.2366, 0.7634), abs=5e-5)  # in tables of Wilson's interval
-    assert wilson_interval(0, 10) == pytest.approx((0.0, 0.2775), abs=5e-5)  # z² / (n + z²)
-    assert wilson_interval(0, 0) is None

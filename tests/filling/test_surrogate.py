@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fill_command import fill, refused, write, write_masked
+from fill_command import fill, write, write_masked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from masked_sentences import masked
@@ -41,22 +41,6 @@ def test_the_same_original_has_the_same_surrogate_in_a_line_and_another_one_in_a
         assert (again, loud) == (first, first.upper())
         assert len({first, last, other}) == 3
     assert len({line[0] for line in lines}) > 10
-
-
-@pytest.mark.parametrize("document", [None, "one"], ids=["corpus", "document"])
-def test_the_same_original_has_the_same_surrogate_in_a_corpus_or_a_document(document):
-    by = filler(consistent_within="line" if document else "corpus")
-    text = "{PERSON:Tom} {PERSON:Smith} is in {LOCATION:New} {LOCATION:York}"
-    first, again = (words(text, number, by=by, document=document) for number in (1, 5000))
-    assert first == again
-    some = words("so {PERSON:Smith}, and {PERSON:TOM}", 7, by=by, document=document)
-    assert some == [first[1], first[0].upper()]
-    # Another document, and in a corpus another seed, has another one.
-    if document:
-        others = {words("{PERSON:Tom}", document=str(name))[0] for name in range(20)}
-    else:
-        others = {words("{PERSON:Tom}", by=filler(seed, consistent_within="corpus"))[0] for seed in range(20)}
-    assert len(others) > 10
 
 
 SPELLED = {
@@ -180,19 +164,15 @@ def test_the_command_counts_surrogates_and_reports_no_original(counts):
     assert "Miller" not in Path("report.json").read_text(encoding="utf-8")
 
 
-def test_documents_are_taken_from_a_file_and_held_against_the_text(counts, capsys, monkeypatch):
+def test_documents_are_taken_from_a_file(counts, monkeypatch):
     monkeypatch.setattr(filled_lines, "PART_LINES", 8)  # documents go on in another part
     write_masked(["{PERSON:Tom} is"] * 45, "class")
     write("documents.txt", ["a"] * 20 + ["b"] * 25)
-    within, counts["documents"] = "consistent_within=document", "documents.txt"
-    lines, _ = fill("surrogate", within, **counts)
+    lines, measured = fill("surrogate", "consistent_within=document", documents="documents.txt", **counts)
     assert len(set(lines[:20])) == len(set(lines[20:])) == 1
     assert lines[0] != lines[-1]
-    given = {"method": "surrogate", "input": "text.txt", **counts}
-    said = refused(capsys, "fill", within, **given | {"sidecar": None})
-    assert "needs the masked words; give --sidecar" in said
-    write("documents.txt", ["a"] * 44)
-    assert "the documents file ends before line 45" in refused(capsys, "fill", within, **given)
+    # Rounded up to a power of ten: two, one a document.
+    assert measured["surrogates_of_one_original"] == 10
 
 
 def test_nobody_without_the_sidecar_can_try_out_which_original_gives_a_surrogate(counts):

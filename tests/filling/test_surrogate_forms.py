@@ -13,7 +13,6 @@ from masked_sentences import masked
 from tasks.corpora.words import fold
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.methods.surrogate import Surrogate, most_surrogates
 from tasks.filling.surrogates.characters import other_characters
 from tasks.filling.surrogates.figures import YEARS, figure, other_date
 from tasks.filling.surrogates.filler import SurrogateFiller
@@ -150,16 +149,6 @@ def test_years_of_a_line_or_document_move_together_and_those_of_a_corpus_apart()
     assert len({found[0] for found in of_lines}) > YEARS // 2
     assert len({move for number in range(1, 40) for move in moves(line, "one", number)}) == 1
     assert len(set(moves(SurrogateFiller(MarkerRandomness(1), consistent_within="corpus")))) > 1
-
-
-def test_how_many_surrogates_an_original_gets_is_counted_by_lines_documents_and_copies():
-    records = [masked("{PERSON:Tom} and {PERSON:TOM}, {PERSON:Ann}").spans] * 12
-
-    def most(documents=None, **settings):
-        return most_surrogates(Surrogate(kind="surrogate", **settings), records, documents)
-
-    assert (most(), most(copies=9), most(consistent_within="corpus")) == (100, 1000, 1)
-    assert most(["a"] * 7 + ["b"] * 5, consistent_within="document") == 10
 
 
 def test_where_the_list_leaves_two_words_of_a_group_the_one_does_not_stand_for_the_other():

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import yaml
+from changed_parameters import parameters
 from fill_command import report, run, write
 from safetensors.torch import load_file
 from stage_commands import make_vocabulary
@@ -93,24 +93,32 @@ def test_a_language_model_is_copied_where_text_and_settings_are_the_same(folder,
         assert content(name) != content("trained")
 
 
-def test_what_comes_with_palimpsest_is_what_the_default_experiment_asks_for(folder):
-    root = Path(__file__).parents[2]
-    document = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
+@pytest.fixture
+def asked():
+    """What the default experiment asks for, by name."""
+    document = parameters()
     model = document["language_model"]
     transformer = {name: model[name] for name in ("architecture", "pretraining")}
-    asked = {
+    return {
         "pretrained": TransformerPretraining(kind="transformer", **transformer),
         "minilm": MaskedLanguageModelFiller(**document["fillers"]["minilm"]),
         "smollm2_lora": CausalLanguageModelFiller(**document["fillers"]["smollm2_lora"]),
     }
+
+
+def test_what_comes_with_palimpsest_is_what_the_default_experiment_asks_for(asked):
     assert {path.parent.name for path in ready_made.FOLDER.glob("*/*.json")} == asked.keys()
     for name, of_default in asked.items():
         record = json.loads((ready_made.FOLDER / name / ready_made.RECORD).read_text(encoding="utf-8"))
         assert record["parameters"] == of_default.model_dump(mode="json")
         assert len(record["texts"]) == (3 if name == "pretrained" else 2)
-    # What makes the texts may not change, or everybody waits half an hour for a model of nearly the same ones.
+
+
+@pytest.mark.slow
+def test_what_comes_with_palimpsest_is_of_the_texts_of_the_default_experiment(folder, asked):
+    """What makes the texts may not change, or everybody waits half an hour for a model of nearly the same ones."""
     for source in ("params.yaml", "constraints.txt"):
-        Path(source).symlink_to(root / source)
+        Path(source).symlink_to(Path(__file__).parents[2] / source)
     train, valid, vocabulary = "generic/train.txt", "generic/valid.txt", "vocabulary.txt"
     assert run("corpora", params="params.yaml", name="generic", output="generic") == 0
     assert run("count-words", params="params.yaml", input=train, output="counts.tsv") == 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 import transformers
-from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, trainers
 from transformers import BertTokenizer, RobertaTokenizer
 
 TEXT = [
@@ -35,26 +35,21 @@ def word_pieces(special: list[str]) -> dict[str, int]:
 
 def byte_pairs(special: list[str]) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """A cased vocabulary of byte pairs, and its merges."""
-    tokenizer = Tokenizer(models.BPE())
+    tokenizer, letters = Tokenizer(models.BPE()), pre_tokenizers.ByteLevel.alphabet()
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=330, special_tokens=special, initial_alphabet=alphabet, show_progress=False
-    )
+    trainer = trainers.BpeTrainer(vocab_size=330, special_tokens=special, initial_alphabet=letters, show_progress=False)
     tokenizer.train_from_iterator(TEXT, trainer)
     model = json.loads(tokenizer.to_str())["model"]
     return model["vocab"], [tuple(merge) for merge in model["merges"]]
 
 
-def unigrams(special: list[str], unknown: str, *, lower_case: bool) -> list[tuple[str, float]]:
+def unigrams(special: list[str], unknown: str, *, lower_case: bool = False) -> list[tuple[str, float]]:
     """A SentencePiece vocabulary with its scores."""
     tokenizer = Tokenizer(models.Unigram())
-    if lower_case:
-        tokenizer.normalizer = normalizers.Lowercase()
     space = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), space])
     trainer = trainers.UnigramTrainer(vocab_size=70, special_tokens=special, unk_token=unknown, show_progress=False)
-    tokenizer.train_from_iterator(TEXT, trainer)
+    tokenizer.train_from_iterator([line.lower() for line in TEXT] if lower_case else TEXT, trainer)
     return [(piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"]]
 
 
@@ -71,11 +66,9 @@ TOKENIZERS: dict[str, Callable[[], Any]] = {
         vocab=unigrams(ALBERT_SPECIAL, "<unk>", lower_case=True), mask_token=mask_token("[MASK]")
     ),
     "xlm-roberta": lambda: transformers.XLMRobertaTokenizer(
-        vocab=unigrams(ROBERTA_SPECIAL, "<unk>", lower_case=False), mask_token=mask_token("<mask>")
+        vocab=unigrams(ROBERTA_SPECIAL, "<unk>"), mask_token=mask_token("<mask>")
     ),
-    "deberta": lambda: transformers.DebertaV2Tokenizer(
-        vocab=unigrams(BERT_SPECIAL[:4], "[UNK]", lower_case=False), unk_id=1
-    ),
+    "deberta": lambda: transformers.DebertaV2Tokenizer(vocab=unigrams(BERT_SPECIAL[:4], "[UNK]"), unk_id=1),
 }
 MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bert": ("bert", "Bert", {}),

@@ -1,17 +1,15 @@
 """How well fills read: what the tagger, the words and a language model say of them."""
 
 import json
-from pathlib import Path
 
 import pytest
-import yaml
+from changed_parameters import parameters, write_parameters
 from command_results import measured
 from marked_text import MaskedText
 from tiny_causal_models import causal_tokenizer, random_llama, save
 
 from tasks.corpora.text_lines import write_lines
 
-ROOT = Path(__file__).parents[2]
 RAW = [
     "The {dog} slept in the {garden} .",
     "She {walked} home with two {friends} .",
@@ -35,12 +33,11 @@ def fluency_of(tmp_path, monkeypatch):
     (tmp_path / "filled" / "allow_list").mkdir(parents=True)
 
     def measure(fills, **settings):
-        document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+        document = parameters()
         empty = {key: [] for key in ("speech_datasets", "recognisers", "detectors", "taggers", "gold_sets")}
-        document["compare"] |= {"techniques": ["allow_list"], "fills": [{"methods": list(fills)}], **empty}
-        document["filling"] |= {name: {"kind": "unigram"} for name in fills}
-        document["fluency"] = settings
-        (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+        compare = {"techniques": ["allow_list"], "fills": [{"methods": list(fills)}], **empty}
+        methods = document["filling"] | {name: {"kind": "unigram"} for name in fills}
+        write_parameters(compare=document["compare"] | compare, filling=methods, fluency=settings)
         for name, lines in fills.items():
             write_lines(tmp_path / "filled" / "allow_list" / f"{name}-1.txt", lines)
         command = ["fluency", "--params", "params.yaml", "--cell", "dataset=chat"]

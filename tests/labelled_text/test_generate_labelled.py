@@ -60,15 +60,8 @@ def test_same_seed_same_bytes_in_processes_with_other_hash_seeds(tmp_path):
     given = ["sentences=200", "unlabelled=[USER_NAME, PERSON]"]
     lines, _ = run(tmp_path, *given)
     assert not {span.label for line in lines["train"] for span in line.spans} & {"USER_NAME", "PERSON"}
-    command = [
-        sys.executable,
-        "-m",
-        "tasks.cli",
-        "generate-labelled",
-        "--output",
-        "other",
-        *map("--set={}".format, given),
-    ]
+    command = [sys.executable, "-m", "tasks.cli", "generate-labelled", "--output", "other"]
+    command += map("--set={}".format, given)
     subprocess.run(command, check=True, cwd=tmp_path, env={**os.environ, "PYTHONHASHSEED": "5"}, capture_output=True)
     for part in PARTS:
         assert (tmp_path / "out" / f"{part}.jsonl").read_bytes() == (tmp_path / "other" / f"{part}.jsonl").read_bytes()

@@ -23,12 +23,8 @@ def read(tmp_path):
 
 
 def test_text_spans_and_line_numbers_are_read(read, tmp_path):
-    assert read(
-        "\ufeff" + GOOD + '\r\n{"text": "no one", "spans": [], "source": "mail", "template": "t7"}\n\r\n\n'
-    ) == [
-        LabelledLine("Ada left", (LabelledSpan(0, 3, "PERSON"),), 1),
-        LabelledLine("no one", (), 2, "t7"),
-    ]
+    found = read(f'\ufeff{GOOD}\r\n{{"text": "no one", "spans": [], "source": "mail", "template": "t7"}}\n\r\n\n')
+    assert found == [LabelledLine("Ada left", (LabelledSpan(0, 3, "PERSON"),), 1), LabelledLine("no one", (), 2, "t7")]
     # Offsets count characters, and texts may hold line ends.
     line = LabelledLine("😀\nZoë", (LabelledSpan(2, 5, "PERSON"),), 1)
     write_labelled(tmp_path / "own.jsonl", [line])
@@ -50,7 +46,6 @@ def test_all_bad_lines_are_counted_and_the_first_twenty_named_without_their_text
     [
         (f"{THUMBS} ask Mirela or him about it", 17, 23, "Mirela"),
         ("Zoë rang Ada", 10, 13, "Ada"),
-        ("ask Mirela", 4, 9, "Mirela"),
         ("ask Mirela", 4, 10, "mirela"),
     ],
 )

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.corpora.masked_text import CLASSES
-from tasks.errors import CorpusError
 from tasks.labelled_text.filling import fill_template
 from tasks.labelled_text.generate_labelled import SHIPPED
 from tasks.labelled_text.generated_corpus import part_of
@@ -39,21 +38,6 @@ def test_a_written_file_is_read_back(tmp_path_factory, text):
     template = Template((text, Slot("CITY", 2, ("upper", "words=3"))))
     write_templates(file, [template])
     assert read_templates(file, KINDS) == [template]
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("Hello {CITY}\n{CITTY}\n", r"line 2: unknown kind of slot 'CITTY' \(did you mean 'CITY'\?\)"),
-        ("# a comment\n\n{city}\n#hashtag\n{CITY\n", r"2 bad: line 3: a slot is .*; line 5: expected '}'"),
-        ("{CITY|bold}\n", "unknown modifier 'bold'; allowed: lower, upper, hashtag"),
-        ("# only a comment\n", "no template"),
-    ],
-)
-def test_bad_templates_say_what_is_wrong(tmp_path, content, reason):
-    (tmp_path / "t.txt").write_text(content, encoding="utf-8")
-    with pytest.raises(CorpusError, match=reason):
-        read_templates(tmp_path / "t.txt", KINDS)
 
 
 def test_near_duplicates_are_in_one_part():
@@ -134,9 +118,8 @@ def test_slots_of_one_number_are_one_person_of_one_gender(made_up):
         seen.add(subject)
     assert len(seen) == 2
     # A kind that asks for a gender decides for all slots of its number.
-    assert {line.text[:8] for line in filled("said {PRONOUN_SUBJECT:1} of {FIRST_NAME_MALE:1}", made_up, 30)} == {
-        "said he "
-    }
+    lines = filled("said {PRONOUN_SUBJECT:1} of {FIRST_NAME_MALE:1}", made_up, 30)
+    assert {line.text[:8] for line in lines} == {"said he "}
 
 
 def test_articles_of_names_stay_outside_and_are_not_doubled(made_up, monkeypatch):

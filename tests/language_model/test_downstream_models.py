@@ -1,6 +1,5 @@
 """Downstream models of every kind by the same commands; causal models of Hugging Face are tiny random ones."""
 
-import json
 import math
 import shutil
 from pathlib import Path
@@ -8,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import yaml
+from changed_parameters import parameters, write_parameters
+from command_results import measured, refusal, report
 from dvc.repo import Repo
 from pretrained_folder import SMALL, perplexity, write
 from stage_commands import listed_sections, make_vocabulary, sections_of, settings
@@ -60,12 +60,12 @@ def folder(tmp_path_factory):
     return folder
 
 
-def adapt(model, text, output, *options):
-    return main(["adapt", "--model", str(model), "--input", str(text), "--output", str(output), *options])
+def adapting(model, text, output, *options):
+    return ["adapt", "--model", model, "--input", text, "--output", output, *options]
 
 
-def valid_losses(report):
-    return [point["valid_loss"] for point in read_report(report)["measured"]["curve"] if "valid_loss" in point]
+def valid_losses(measured):
+    return [point["valid_loss"] for point in measured["curve"] if "valid_loss" in point]
 
 
 def contents(folder):
@@ -75,18 +75,18 @@ def contents(folder):
 @pytest.mark.parametrize("way", ADAPTED)
 def test_adaptation_learns_the_text_and_no_file_or_message_holds_a_private_word(folder, tmp_path, capsys, way):
     kind, private = way.split()[0], folder / "private.txt"
-    options = ["--valid", str(private), "--threads", "1", "--report", str(tmp_path / "adapt.json"), *ADAPTED[way]]
-    assert adapt(folder / kind, private, tmp_path / "new", *options, "--seed", "4") == 0
-    document, (before, *_, after) = read_report(tmp_path / "adapt.json"), valid_losses(tmp_path / "adapt.json")
-    assert before == pytest.approx(valid_losses(folder / f"{kind}.json")[-1], rel=1e-5)
+    options = ["--valid", private, "--threads", "1", *ADAPTED[way]]
+    document = report(*adapting(folder / kind, private, tmp_path / "new", *options, "--seed", "4"))
+    found = document["measured"]
+    before, *_, after = valid_losses(found)
+    assert before == pytest.approx(valid_losses(read_report(folder / f"{kind}.json")["measured"])[-1], rel=1e-5)
     assert after < 0.6 * before
-    measured = document["measured"]
     epochs = {"transformer": 20, "ngram": 1}.get(kind, 6)
-    assert (measured["tokens"], measured["words"], measured["sentences"]) == (epochs * (13 + 3) * 8, 13 * 8, 24)
+    assert (found["tokens"], found["words"], found["sentences"]) == (epochs * (13 + 3) * 8, 13 * 8, 24)
     assert document["seed"] == 4
     if kind == "causal_lm":
         whole = sum(weights.numel() for weights in load(tmp_path / "new").network.parameters())
-        assert (measured["trained_parameters"] == whole) == (way != kind)
+        assert (found["trained_parameters"] == whole) == (way != kind)
 
     values = perplexity(tmp_path / "new", private, "--scores", str(tmp_path / "scores.tsv"))
     assert values["perplexity"] == pytest.approx(math.exp(after), rel=1e-3)
@@ -98,12 +98,12 @@ def test_adaptation_learns_the_text_and_no_file_or_message_holds_a_private_word(
     assert np.exp(-read.of("all").sum / read.of("all").count) == pytest.approx(values["perplexity"])
 
     shown, written = capsys.readouterr(), contents(tmp_path)
-    assert "alice" not in shown.out + shown.err
+    assert "alice" not in shown.out + shown.err + str(document)
     assert not [name for name, content in written.items() if b"alice" in content]
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "new").rglob("*") if path.is_file()} == {0o600}
     for seed in ("4", "2"):
-        assert adapt(folder / kind, private, tmp_path / seed, *options, "--seed", seed) == 0
+        report(*adapting(folder / kind, private, tmp_path / seed, *options, "--seed", seed))
         assert (contents(tmp_path / "new") == contents(tmp_path / seed)) == (seed == "4" or kind == "ngram")
 
 
@@ -114,12 +114,11 @@ def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(fold
     """What a model keeps for markers is lost on plain text; a little of it is what every unseen token gets."""
     lost, masked = {}, folder / "masked.txt"
     for use in ("token", "ignore"):
-        report = ["--report", str(tmp_path / f"{use}.json"), "--valid", str(folder / "valid.txt")]
-        assert adapt(folder / kind, masked, tmp_path / use, "--markers", use, *options, *report) == 0
+        markers = ["--markers", use, "--valid", folder / "valid.txt"]
+        assert measured(*adapting(folder / kind, masked, tmp_path / use, *markers, *options))["marker_use"] == use
         rules = [settings(f"markers={rule}") for rule in ("in_vocabulary", "renormalised")]
         plain, renormalised = (perplexity(tmp_path / use, folder / "private.txt", *rule) for rule in rules)
         lost[use] = plain["perplexity"] / renormalised["perplexity"]
-        assert read_report(tmp_path / f"{use}.json")["measured"]["marker_use"] == use
     if kind == "ngram":
         assert lost["token"] > 1.2 > 1.1 > lost["ignore"] > 1
         return
@@ -134,24 +133,23 @@ def test_a_mixture_of_ngram_models_is_better_than_either(folder, tmp_path):
     valid, ends = folder / "valid.txt", {}
     for weight in ("1", "0"):
         fixed = settings(f"ngram.generic_weight={weight}")
-        assert adapt(folder / "ngram", folder / "private.txt", tmp_path / weight, *fixed) == 0
+        measured(*adapting(folder / "ngram", folder / "private.txt", tmp_path / weight, *fixed))
         ends[weight] = perplexity(tmp_path / weight, valid)["perplexity"]
     assert ends["1"] == pytest.approx(perplexity(folder / "ngram", valid)["perplexity"])
-    report = ["--report", str(tmp_path / "adapt.json"), "--cell", "method=oracle"]
-    assert adapt(folder / "ngram", folder / "private.txt", tmp_path / "mixed", "--valid", str(valid), *report) == 0
+    given = ["--valid", valid, "--cell", "method=oracle"]
+    found = measured(*adapting(folder / "ngram", folder / "private.txt", tmp_path / "mixed", *given))
     mixed = perplexity(tmp_path / "mixed", valid)["perplexity"]
     assert mixed < min(ends.values())
-    assert 0.05 < read_report(tmp_path / "adapt.json")["measured"]["generic_weight"] < 0.95
-    assert list(map(math.exp, valid_losses(tmp_path / "adapt.json"))) == pytest.approx([ends["1"], mixed], rel=1e-5)
+    assert 0.05 < found["generic_weight"] < 0.95
+    assert list(map(math.exp, valid_losses(found))) == pytest.approx([ends["1"], mixed], rel=1e-5)
 
 
 @pytest.mark.parametrize("count", [3, 0])
 def test_lines_of_the_text_among_the_validation_text_are_counted(folder, tmp_path, count):
     lines = map(str.upper, TEXTS["private"][:count])
     valid = write(tmp_path / "valid.txt", [*lines, "words of its own", "", "others"])
-    options = ["--valid", valid, "--report", str(tmp_path / "r.json")]
-    assert adapt(folder / "ngram", folder / "private.txt", tmp_path / "model", *options) == 0
-    warnings = [each for each in json.loads((tmp_path / "r.json").read_text())["warnings"] if "--valid" in each]
+    found = report(*adapting(folder / "ngram", folder / "private.txt", tmp_path / "model", "--valid", valid))
+    warnings = [each for each in found["warnings"] if "--valid" in each]
     assert [each.split(" are ")[0] for each in warnings] == ["3 of 6 lines of --valid"] * (count > 0)
 
 
@@ -164,7 +162,7 @@ def test_a_model_as_it_comes_is_measured_and_adapted_without_a_pretraining(folde
     text, found = folder / "private.txt", []
     for number, model in enumerate((folder / "causal_lm", folder / "base", "package:a_package/base")):
         output = tmp_path / str(number)
-        assert adapt(model, text, output, *ONCE) == 0
+        measured(*adapting(model, text, output, *ONCE))
         values = perplexity(model, text)
         found.append((values["perplexity"], values["signature"], contents(output)["adapter_model.safetensors"]))
         assert number == 0 or load(output).record.model == str(model)
@@ -201,70 +199,54 @@ def test_transformers_loads_what_was_adapted_from_python(folder, tmp_path, marke
 
 
 @pytest.mark.parametrize(
-    ("model", "options", "said"),
+    ("setting", "said"),
     [
-        ("ngram", [], "give ngram.generic_weight or --valid"),
-        ("ngram", ["adaptation.learning_rate=0.1"], "adaptation: unknown key; allowed: kind, ngram"),
-        ("transformer", ["resources.devices=5000"], "devices is 5000 and this machine has"),
-        ("transformer", ["resources.resume_from=nowhere.json"], "checkpoint 'nowhere.json' is missing"),
-        ("transformer", ["adaptation.learning_rate=1e30", *PRECISE[2:]], "training loss is not a number at step"),
+        ("adaptation.learning_rate=1e30", "training loss is not a number at step"),
+        ("resources.resume_from=nowhere.json", "checkpoint 'nowhere.json' is missing"),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused_in_one_line(folder, tmp_path, capsys, model, options, said):
-    work = [f"resources.work_folder={tmp_path / 'work'}"] if model == "transformer" else []
-    assert adapt(folder / model, folder / "private.txt", tmp_path / "model", *settings(*options, *work)) == 1
-    shown = capsys.readouterr().err
-    assert said in shown
-    assert shown.count("\n") == 1
+def test_a_training_that_cannot_be_is_refused_in_one_line(folder, tmp_path, setting, said):
+    options = settings(setting, *PRECISE[2:], f"resources.work_folder={tmp_path / 'work'}")
+    assert said in refusal(*adapting(folder / "transformer", folder / "private.txt", tmp_path / "model", *options))
     assert not (tmp_path / "model").exists()
 
 
-def test_a_text_without_a_word_leaves_the_earlier_model(folder, tmp_path, capsys):
-    fixed = settings("ngram.generic_weight=0.5")
-    assert adapt(folder / "ngram", folder / "private.txt", tmp_path / "model", *fixed) == 0
-    before = contents(tmp_path / "model")
+def test_a_text_without_a_word_leaves_the_earlier_model(folder, tmp_path):
+    fixed, model = settings("ngram.generic_weight=0.5"), tmp_path / "model"
+    measured(*adapting(folder / "ngram", folder / "private.txt", model, *fixed))
+    before = contents(model)
     for lines, said in (([], "is empty"), (["", "!"], "holds no word in 2 lines")):
-        assert adapt(folder / "ngram", write(tmp_path / "text.txt", lines), tmp_path / "model", *fixed) == 1
-        assert said in capsys.readouterr().err
-    assert contents(tmp_path / "model") == before
-    with open(tmp_path / "model" / "adapted.arpa", "a", encoding="utf-8") as stream:
+        assert said in refusal(*adapting(folder / "ngram", write(tmp_path / "text.txt", lines), model, *fixed))
+    assert contents(model) == before
+    with open(model / "adapted.arpa", "a", encoding="utf-8") as stream:
         stream.write("\n")
-    assert main(["perplexity", "--model", str(tmp_path / "model"), "--input", str(folder / "valid.txt")]) == 1
-    error = capsys.readouterr().err
-    assert "adapted.arpa' is damaged or belongs to another model" in error
-    assert error.count("\n") == 1
+    said = refusal("perplexity", "--model", model, "--input", folder / "valid.txt")
+    assert "adapted.arpa' is damaged or belongs to another model" in said
 
 
-def test_refusals_of_causal_models(folder, tmp_path, capsys):
-    text, base = folder / "plain.txt", tmp_path / "base"
-    assert adapt(folder / "causal_lm", text, tmp_path / "first", *ONCE) == 0
-    assert adapt(tmp_path / "first", text, tmp_path / "second", *ONCE, *FULL) == 0
-    pretrain = ["pretrain", *settings("kind=causal_lm"), "--output", str(tmp_path / "model")]
-    assert main([*pretrain, *settings(f"causal_lm.model={save_causal(base, 'llama')}")]) == 0
+def test_refusals_of_causal_models(folder, tmp_path):
+    text, base, params = folder / "plain.txt", tmp_path / "base", ROOT / "params.yaml"
+    measured(*adapting(folder / "causal_lm", text, tmp_path / "first", *ONCE))
+    measured(*adapting(tmp_path / "first", text, tmp_path / "second", *ONCE, *FULL))
+    pretrain = ["pretrain", *settings("kind=causal_lm"), "--output", tmp_path / "model"]
+    measured(*pretrain, *settings(f"causal_lm.model={save_causal(base, 'llama')}"))
     save_causal(base, "llama", seed=1)
-    measure = ["perplexity", "--model", str(tmp_path / "model"), "--input", str(text)]
-    for refused, said in (
-        (lambda: adapt(tmp_path / "first", text, tmp_path / "third"), "has an update of low rank already"),
-        (lambda: main(measure), "was made from model"),
-        (
-            lambda: adapt(folder / "causal_lm", text, tmp_path / "third", "--params", str(ROOT / "params.yaml")),
-            "is of kind 'causal_lm', and language_model.kind is 'transformer'",
-        ),
-        (lambda: main([*pretrain, *settings("causal_lm.model=./nowhere")]), "does not exist; give a folder, a hub"),
-        (lambda: main(pretrain), "causal_lm: is missing"),
+    of_kind = "is of kind 'causal_lm', and language_model.kind is 'transformer'"
+    for command, said in (
+        (adapting(tmp_path / "first", text, tmp_path / "third"), "has an update of low rank already"),
+        (["perplexity", "--model", tmp_path / "model", "--input", text], "was made from model"),
+        (adapting(folder / "causal_lm", text, tmp_path / "third", "--params", params), of_kind),
+        ([*pretrain, *settings("causal_lm.model=./nowhere")], "does not exist; give a folder, a hub"),
+        (pretrain, "causal_lm: is missing"),
     ):
-        capsys.readouterr()
-        assert refused() == 1
-        assert said in capsys.readouterr().err
+        assert said in refusal(*command)
 
 
 def test_a_stage_depends_on_the_section_of_its_kind(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("dvc.yaml", "cells.yaml"):
         shutil.copy(ROOT / name, tmp_path)
-    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    document["language_model"]["kind"] = "ngram"
-    Path("params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    write_parameters(language_model=parameters()["language_model"] | {"kind": "ngram"})
     with Repo.init(str(tmp_path), no_scm=True) as repository:
         stages = {stage.addressing: stage for stage in repository.index.stages if stage.cmd}
     trained = {name: stage for name, stage in stages.items() if name.startswith(("pretrain", "adapt@"))}

@@ -218,16 +218,6 @@ def folder(tmp_path, small_model, vocabulary):
     return tmp_path / "model"
 
 
-def test_a_folder_with_something_else_is_not_overwritten(tmp_path, small_model, vocabulary):
-    diary = tmp_path / "notes" / "diary.txt"
-    diary.parent.mkdir()
-    diary.write_text("kept", encoding="utf-8")
-    for path, message in ((diary.parent, r"holds 'diary.txt', which is no part of a model"), (diary, "is a file")):
-        with pytest.raises(ModelError, match=message):
-            save_model(path, small_model(), vocabulary)
-    assert diary.read_text(encoding="utf-8") == "kept"
-
-
 DAMAGED = r"is damaged .* its hash is [0-9a-f]{12}, .* saved with [0-9a-f]{12}"
 NEXT_FORMAT = b'{"format": 9, "kind": "transformer", "architecture": {}, "vocabulary": "", "weights": ""}'
 

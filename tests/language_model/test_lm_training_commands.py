@@ -2,11 +2,10 @@
 
 import os
 import signal
-from pathlib import Path
 
 import psutil
 import pytest
-import yaml
+from changed_parameters import parameters, write_parameters
 from pretrained_folder import adapt_options, fill_with_pretrained, start, wait_for_checkpoint
 from stage_commands import settings
 
@@ -61,10 +60,9 @@ def test_a_command_that_was_ended_goes_on_to_the_same_bytes(folder, kind, status
 @TWO_CORES
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 def test_two_processes_train_the_model_of_one(folder, tmp_path, strategy):
-    document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
-    document["tracking"] |= {"uri": f"sqlite:///{tmp_path}/mlflow.db", "live": True, "log_every_steps": 5}
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    cell = ["--params", str(tmp_path / "params.yaml"), "--cell", "dataset=chat,method=oracle", "--seed", "1"]
+    tracking = {"uri": f"sqlite:///{tmp_path}/mlflow.db", "live": True, "log_every_steps": 5}
+    params = write_parameters(tmp_path, tracking=parameters()["tracking"] | tracking)
+    cell = ["--params", params, "--cell", "dataset=chat,method=oracle", "--seed", "1"]
     same = ["adaptation.dropout=0", "adaptation.precision=float32", "adaptation.patience=2"]
     own = [*same, "adaptation.learning_rate=0.01"]
     shown = {}
@@ -82,7 +80,7 @@ def test_two_processes_train_the_model_of_one(folder, tmp_path, strategy):
 
     from mlflow import MlflowClient
 
-    client = MlflowClient(tracking_uri=document["tracking"]["uri"])
+    client = MlflowClient(tracking_uri=tracking["uri"])
     (run,) = (run for each in client.search_experiments() for run in client.search_runs([each.experiment_id]))
     history = client.get_metric_history(run.info.run_id, "train_loss")
     steps = [point["step"] for point in two["curve"] if "train_loss" in point]

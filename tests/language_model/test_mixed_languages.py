@@ -113,8 +113,6 @@ def test_places_by_hand():
 @pytest.mark.parametrize(
     ("model", "values", "said"),
     [
-        ("ngram plain", ["ngram.languages.codes=[en, en]"], "two different codes"),
-        ("ngram plain", [f"ngram.{CODES}", "ngram.generic_weight=0.5"], "languages.weight or --valid"),
         ("transformer plain", [f"transformer.{CODES}", "adaptation.private.epsilon=8"], "epsilon does not cover"),
         ("learned", ["adaptation.private.epsilon=8"], "clipped line by line only with 'learned' positions"),
     ],
@@ -122,16 +120,3 @@ def test_places_by_hand():
 def test_refusals(folder, capsys, model, values, said):
     assert adapt(folder, model, *values) == 1
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"positions": "switching"}, "need languages"),
-        ({"positions": "rotary", "context": "packed"}, "need the context 'sentence'"),
-        ({"positions": "rotary", "width": 12, "heads": 4}, "even number of units"),
-    ],
-)
-def test_refusals_of_architectures(wrong, said):
-    with pytest.raises(ValueError, match=said):
-        ArchitectureSettings(**wrong)

@@ -119,11 +119,9 @@ BAD_KEYWORD = '{"text": "Quux", "subjects": [{"description": "Quux", "PIIs": [{"
 ODD = {
     "a document without persons": ([document(PII), {"text": "Nobody."}], [], 0, "| x | verbatim | 0.0 ["),
     "one person in all documents": ([document(PII)] * 3, [], 0, "| 0 of 3 |"),
-    "no JSON": ([NOBODY, "no JSON"], [], 1, "'facts': line 2 is not JSON"),
     "no text": ([NOBODY, '{"subjects": []}'], [], 1, "line 2: text: Field required"),
     "a keyword that is no text": ([NOBODY, BAD_KEYWORD], [], 1, "line 2: subjects.0.PIIs.0.keyword: Input should be a"),
     "more documents than texts": ([NOBODY] * 2, [], 1, "'x' has 1 documents, and 'facts' 2"),
-    "no facts": ([NOBODY], [], 1, "no person of the documents has a fact"),
     "answers that are nonsense": (TWO, ["chat", "Grmpf 77 and 78"], 0, "--facts: 6 of 6 answers of the endpoint name"),
     "an answer without a text": (TWO, ["chat", {}], 1, "answers in another form than OpenAI's chat completions"),
     "another machine": (TWO, ["chat", "", "endpoint.url=http://far.example/v1"], 1,

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from labelled_sentences import LINES, NAMES, found_by, labelled
+from labelled_sentences import LINES, NAMES, TOWNS, found_by, labelled
 
 from tasks.errors import CorpusError, ModelError, ParameterError
 from tasks.masking.settings import SpacyTagger
@@ -17,7 +17,13 @@ def tag(folder, *lines):
     return found_by(SpacyModel(SpacyTagger(kind="spacy", model=str(folder))), *lines)
 
 
-def test_a_new_recogniser_learns_from_the_context_and_its_folder_lists_no_word_of_the_text(tmp_path):
+def words_in_files(folder, words):
+    """Of the words those that a file holds; spaCy writes all words that it has read into a pipeline's folder."""
+    contents = [file.read_bytes() for file in folder.rglob("*") if file.is_file()]
+    return [word for word in words if any(word.encode() in content for content in contents)]
+
+
+def test_a_new_recogniser_learns_from_the_context_and_its_folder_has_no_word_of_the_text(tmp_path):
     settings = SpacyTraining(kind="spacy", base=None, epochs=12, batch_words=100, dropout=0.0, learning_rate=0.005)
     # "Tom" is part of the token "Tomish"; "Jones" lies inside "Tom Jones".
     odd = labelled("the Tomish way of Tom Jones", PERSON="Tom", GROUP="Tom Jones", CITY="Jones")
@@ -25,6 +31,7 @@ def test_a_new_recogniser_learns_from_the_context_and_its_folder_lists_no_word_o
     assert (measured["lines"], measured["entities"], measured["overlapping_spans"]) == (81, 42, 1)
     found = tag(tmp_path / "own", "my name is Zbigniew and that is all", "that is all we know about it")
     assert found == [[("Zbigniew", "PERSON")], []]
+    assert words_in_files(tmp_path / "own", ["Zbigniew", "Tomish", *TOWNS]) == []
     assert not set(NAMES) & set(json.loads((tmp_path / "own" / "vocab" / "strings.json").read_text(encoding="utf-8")))
 
 
@@ -38,6 +45,7 @@ def test_a_trained_pipeline_learns_a_new_type_and_keeps_what_it_knew(tmp_path):
     assert "IDENTIFIER" in measured["entity_types"]
     assert tag(tmp_path / "own", "please charge card 4999888877776666 now") == [[("4999888877776666", "IDENTIFIER")]]
     assert tag(tmp_path / "own", *KNOWN) == before
+    assert words_in_files(tmp_path / "own", numbers) == []
 
 
 def test_refusals(tmp_path):

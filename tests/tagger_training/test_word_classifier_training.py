@@ -5,7 +5,6 @@ import subprocess
 import sys
 from string import ascii_lowercase
 
-import numpy as np
 import pytest
 import torch
 from labelled_sentences import LINES, found_by, labelled
@@ -19,7 +18,7 @@ from tasks.masking.taggers.word_classifier import WordClassifier, load_base
 from tasks.packed_linear import EightBitLinear
 from tasks.tagger_training.settings import WordClassifierTraining
 from tasks.tagger_training.train_tagger import class_of
-from tasks.tagger_training.word_classifier_training import Example, SoftExample, train_word_classifier
+from tasks.tagger_training.word_classifier_training import train_word_classifier
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +39,10 @@ def base(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def train(base):
-    def run(folder, examples, **settings):
+    def run(folder, lines, **settings):
         chosen = {"base": base, "rank": 8, "batch_pieces": 256, "learning_rate": 0.005, "epochs": 30, **settings}
         training = WordClassifierTraining(kind="word_classifier", **chosen)
-        return train_word_classifier(examples, class_of, training, folder)
+        return train_word_classifier(lines, class_of, training, folder)
 
     return run
 
@@ -58,7 +57,7 @@ def folder(train, tmp_path_factory):
     """A classifier that has learned "my name is ...", "lives in ...", and that rose is a name in capitals alone."""
     path = tmp_path_factory.mktemp("word_classifier") / "model"
     roses = [labelled("we met Rose there", PERSON="Rose"), labelled("we met rose there")] * 12
-    measured = train(path, map(Example, [*LINES, *roses]))
+    measured = train(path, [*LINES, *roses])
     assert measured["entity_types"] == ["LOCATION", "PERSON"]
     return path
 
@@ -77,15 +76,7 @@ def test_the_model_finds_names_that_it_has_never_seen_and_sees_case(model):
 
 
 def test_what_is_said_of_a_text_does_not_depend_on_its_neighbours(model):
-    texts = [
-        "my name is Ana",
-        "",
-        "we know it " * 30,
-        "😀 \x00\x01",
-        "she lives in Ulm with a dog",
-        "a" * 20_000,
-        "...",
-    ]
+    texts = ["my name is Ana", "", "we know it " * 30, "😀 \x00\x01", "she lives in Ulm", "a" * 20_000, "..."]
     assert [text for text, _ in model.tag(texts)] == texts
     alone = [model.probabilities([text])[0] for text in texts]
     for here, together in zip(alone, model.probabilities(texts), strict=True):
@@ -136,18 +127,8 @@ def test_an_encoder_of_few_positions_sees_a_text_in_parts(model, monkeypatch):
     assert parts[0] == pytest.approx(parts[2], abs=1e-6)
 
 
-def test_a_student_learns_from_what_a_teacher_says(train, tmp_path, model):
-    texts = [line.text.replace("my name is", "folks call me") for line in LINES]
-    teacher = [SoftExample(text, rows) for text, rows in zip(texts, model.probabilities(texts), strict=True)]
-    for each in teacher:
-        if each.text.startswith("folks"):
-            each.probabilities[:] = np.eye(3)[[0, 0, 0, 2, 0, 0, 0, 0]]
-    train(tmp_path / "student", [*map(Example, LINES), *teacher])
-    assert found_by(load(tmp_path / "student"), "folks call me Sandra and that is all") == [[("Sandra", "PERSON")]]
-
-
 def test_a_whole_encoder_learns_too(train, tmp_path):
-    train(tmp_path / "whole", map(Example, LINES), rank=None, learning_rate=0.003)
+    train(tmp_path / "whole", LINES, rank=None, learning_rate=0.003)
     assert found_by(load(tmp_path / "whole"), "my name is Sandra and that is all") == [[("Sandra", "PERSON")]]
 
 
@@ -159,9 +140,9 @@ def test_a_decoder_is_no_base(tmp_path):
         load_base(str(tmp_path / "gpt"), 2)
 
 
-def test_refusals_of_a_folder(tmp_path, folder, crf_folder):
+def test_refusals_of_a_folder(tmp_path, folder, crf):
     with pytest.raises(ModelError, match="is a tagger of kind 'crf'; set kind: crf"):
-        load(crf_folder)
+        load(crf[0])
     description = json.loads((folder / "tagger.json").read_text())
     more = {**description, "entity_types": [*description["entity_types"], "WORK"]}
     for file, content, said in (

@@ -148,15 +148,15 @@ def damaged(models):
 
 
 @pytest.mark.parametrize(
-    ("labelled", "output", "error"),
+    ("labelled", "error"),
     [
-        ("clean.jsonl", "new", "no text has the label '1'; needs texts with it and without"),
-        ("bad.jsonl", "new", "line 1, 3: needs a text and a label"),
-        ("few.jsonl", "new", "part has"),
+        ("clean.jsonl", "no text has the label '1'; needs texts with it and without"),
+        ("bad.jsonl", "line 1, 3: needs a text and a label"),
+        ("few.jsonl", "part has"),
     ],
 )
-def test_texts_that_no_classifier_learns_from_are_refused(damaged, labelled, output, error):
-    said = refusal(*TRAIN, damaged / labelled, "--output", damaged / output)
+def test_texts_that_no_classifier_learns_from_are_refused(damaged, labelled, error):
+    said = refusal(*TRAIN, damaged / labelled, "--output", damaged / "new")
     assert error in said
     assert "zorp" not in said
 

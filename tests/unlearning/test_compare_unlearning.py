@@ -2,10 +2,9 @@
 
 import json
 import shutil
-from pathlib import Path
 from random import Random
 
-import yaml
+from changed_parameters import parameters, write_parameters
 from made_up_words import made_up_words
 from marked_text import MaskedText
 
@@ -16,8 +15,6 @@ from tasks.language_model.transformer.model import TransformerLanguageModel, sav
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.results.forgetting import by_dataset, forgetting_grid, forgetting_legend
 from tasks.results.grid import markdown
-
-ROOT = Path(__file__).parents[2]
 
 
 def fill(folder, lines, words):
@@ -35,30 +32,30 @@ def fill(folder, lines, words):
     save_model(folder / "base", base, Vocabulary([*SPECIAL_TOKENS, *words][:3000]))
 
 
-def parameters():
-    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    document["compare"] |= {"techniques": ["allow_list"], "fills": [], "unlearned": ["ours", "arithmetic"]}
-    document["compare"] |= {"speech_datasets": [], "recognisers": []}
-    document["language_model"]["adaptation"] |= {"epochs": 0.2}
-    document["unlearning"] = {
-        "methods": {
-            "ours": {"kind": "negative_preference", "steps": [2], "refilled_weight": 0.5},
-            "arithmetic": {"kind": "task_arithmetic", "strengths": [0.1, 0.2], "steps": 1},
-            "unused": {"kind": "steering"},
-        },
-        "unit": "document",
-        **{"secrets": 4, "repetitions": [1, 2], "references": 300, "lines": 60, "bootstrap_samples": 100},
+def write_changed_parameters():
+    document = parameters()
+    adaptation = document["language_model"]["adaptation"] | {"epochs": 0.2}
+    ways = {"techniques": ["allow_list"], "fills": [], "unlearned": ["ours", "arithmetic"]}
+    methods = {
+        "ours": {"kind": "negative_preference", "steps": [2], "refilled_weight": 0.5},
+        "arithmetic": {"kind": "task_arithmetic", "strengths": [0.1, 0.2], "steps": 1},
+        "unused": {"kind": "steering"},
     }
-    return document
+    sizes = {"secrets": 4, "repetitions": [1, 2], "references": 300, "lines": 60, "bootstrap_samples": 100}
+    return write_parameters(
+        compare=document["compare"] | ways | {"speech_datasets": [], "recognisers": []},
+        language_model=document["language_model"] | {"adaptation": adaptation},
+        unlearning={"methods": methods, "unit": "document", **sizes},
+    )
 
 
 def test_every_way_has_a_row_in_report_and_page_and_no_word_of_the_text_is_in_any(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     words, chance = made_up_words(3000), Random(1)
     fill(tmp_path, [" ".join(chance.choices(words[:400], k=9)) for _ in range(300)], words)
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(parameters()), encoding="utf-8")
+    params = write_changed_parameters()
     files = ["--corpus", "corpus", "--masked", "masked", "--base", "base", "--word-counts", "counts.tsv"]
-    command = ["compare-unlearning", "--params", "params.yaml", "--cell", "dataset=chat", *files]
+    command = ["compare-unlearning", "--params", params, "--cell", "dataset=chat", *files]
     assert main([*command, "--report", "report.json"]) == 0
     report, printed = json.loads((tmp_path / "report.json").read_text(encoding="utf-8")), capsys.readouterr()
 
