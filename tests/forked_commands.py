@@ -53,6 +53,7 @@ def run_stage(stage: Any, dry: bool = False, run_env: Mapping[str, str] | None =
     from dvc.stage.exceptions import StageCmdFailedError
     from dvc.stage.run import display_command
 
+    print(f"Running stage {stage.addressing!r}:")
     display_command(stage.cmd)
     os.environ |= {"DVC_ROOT": stage.repo.root_dir, "DVC_STAGE": stage.addressing}
     with pytest.MonkeyPatch.context() as patch:

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 from pathlib import Path
 
+import forked_commands
 import pytest
 import yaml
 from small_experiment import CANARIES, copied, run
@@ -47,7 +48,7 @@ def by_dvc(finished_experiment: Path, tmp_path_factory: pytest.TempPathFactory) 
     plan = json.loads(run(folder, "palimpsest", "plan", "--json").stdout)
     reasons = {stage["name"]: stage["reasons"] for stage in plan["stages"] if stage["action"] != "unchanged"}
     (folder / ".palimpsest" / "reasons.json").write_text(json.dumps(reasons), encoding="utf-8")
-    (folder / ".palimpsest" / "said").write_text(run(folder, "dvc", "repro").stdout, encoding="utf-8")
+    (folder / ".palimpsest" / "said").write_text(forked_commands.repro(folder).stdout, encoding="utf-8")
     return folder
 
 
