@@ -50,7 +50,7 @@ test: $(INSTALLED)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(INSTALLED)
-	@$(BIN)/python -m pytest -m "not gpu"
+	@$(BIN)/python -m pytest -m "not gpu" -n 2 --dist loadfile --no-loadscope-reorder
 
 # Sums in another order round otherwise: a test must hold with the kernels of every processor.
 test-processors: $(INSTALLED)

@@ -142,8 +142,8 @@ def make_tiny_filler(folder: Path) -> None:
 
 def environment() -> dict[str, str]:
     """As after a fresh log-in: our commands on PATH, no tracking server, no git user."""
-    # PyTorch names its cache in the environment of a process that has imported it.
-    own = ("MLFLOW_", "GIT_", "DVC_", "TORCHINDUCTOR_")
+    # A process that has imported PyTorch or run one of our commands names caches of its own in its environment.
+    own = ("MLFLOW_", "GIT_", "DVC_", "TORCHINDUCTOR_", "MPLCONFIGDIR")
     variables = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     variables["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{variables['PATH']}"
     # An empty home: no git user, no settings of Prefect or DVC.
