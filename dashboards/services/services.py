@@ -24,8 +24,10 @@ import psutil
 from tasks.errors import ParameterError, ResourceError
 from tasks.files.atomic_file import atomic_writer, make_folder
 
-HOST, MARK = "127.0.0.1", "PALIMPSEST_SERVICE"
+HOST = "127.0.0.1"
+MARK = "PALIMPSEST_SERVICE"
 STATE_FOLDER = Path(".palimpsest") / "services"
+"""Folder of the services' state in the project; nothing in it is a result."""
 FILE = STATE_FOLDER / "passwords"
 """Lines ``NAME=VALUE``, which a shell can read, with the clients' variables as names."""
 PREFECT, MLFLOW = "PREFECT_API_AUTH_STRING", "MLFLOW_TRACKING_PASSWORD"
@@ -122,10 +124,10 @@ def table(folder: Path, store: str) -> list[Service]:
             "MLFLOW_DISABLE_TELEMETRY": "true",
         },
     }
-    words = {"prefect": "start", "mlflow": "--app-name basic-auth --workers 1 --no-serve-artifacts"}
+    options = {"prefect": "start", "mlflow": "--app-name basic-auth --workers 1 --no-serve-artifacts"}
     # -P: the folder of the caller is not searched for modules.
     programs = {
-        name: f"-P -m {name} server {more} --host {HOST} --port {ports[name]}".split() for name, more in words.items()
+        name: f"-P -m {name} server {more} --host {HOST} --port {ports[name]}".split() for name, more in options.items()
     }
     return [Service(name, ports[name], [sys.executable, *programs[name]], environments[name]) for name in KINDS]
 
@@ -245,14 +247,15 @@ def new_password() -> str:
 
 def make_passwords(folder: Path) -> dict[str, str]:
     """The variables of the file of passwords, which is made if it is missing."""
-    if not (folder / FILE).exists():
+    path = folder / FILE
+    if not (path.exists() and path.stat().st_size):
         make_folder(folder / STATE_FOLDER, private=True)
         # It has the password of MLflow's first start.
         (folder / _MLFLOW_USERS).unlink(missing_ok=True)
         prefect, mlflow = f"palimpsest:{new_password()}", new_password()
-        with atomic_writer(folder / FILE, private=True) as stream:
+        with atomic_writer(path, private=True) as stream:
             stream.write(f"{PREFECT}={prefect}\nMLFLOW_TRACKING_USERNAME={MLFLOW_USER}\n{MLFLOW}={mlflow}\n")
-    return dict(line.split("=", 1) for line in (folder / FILE).read_text(encoding="utf-8").splitlines())
+    return dict(line.split("=", 1) for line in path.read_text(encoding="utf-8").splitlines())
 
 
 def hand_over_passwords(folder: Path) -> None:

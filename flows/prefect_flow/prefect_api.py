@@ -23,7 +23,7 @@ START_SECONDS = 120.0
 UNNEEDED = (
     "CANCELLATION_CLEANUP CLEANUP_RECONCILER FOREMAN LATE_RUNS PAUSE_EXPIRATIONS REPOSSESSOR SCHEDULER TRIGGERS"
 ).split()
-"""Services of Prefect's server that a single run needs not: deployments, schedules and workers are not its own."""
+"""Services of Prefect's server that a single run does not need: they are for deployments, schedules and workers."""
 
 
 def drive(run: Run, parameters: Mapping[str, Any]) -> None:

@@ -206,7 +206,10 @@ def palimpsest(arguments: list[str]) -> int:
 
 
 def is_ours(command: str, names: Sequence[str] = ("[a-z-]+",)) -> bool:
-    """Whether a line for a shell is one of our commands, by names, with no character that a shell changes."""
+    """Whether a line for a shell is one of our commands, with no character that a shell changes.
+
+    ``names``: patterns of the command's name; by default any name.
+    """
     return re.fullmatch(rf"{_PROGRAM} +({'|'.join(names)})( +{_WORD}+)* *", command) is not None
 
 
