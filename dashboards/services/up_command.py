@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dashboards.services.services import FILE, KINDS, running_services, start_services, table
+from dashboards.services.services import FILE, KINDS, running_services, start_services
 from tasks.options import Argument, Command, Options
 
 SUMMARY = "start Prefect and MLflow on this machine"
@@ -53,7 +53,7 @@ def run(options: ServicesOptions) -> None:
         configure_prefect(folder, verbose=True)
     # The address of a server is no database of one.
     store = tracking.uri if tracking_uri(tracking).startswith("http") else tracking_uri(tracking)
-    started = start_services(folder, [each for each in table(folder, store) if each.name in names])
+    started = start_services(folder, names, store)
     for name, running in running_services(folder).items():
         if name in names:
             state = "started" if name in started else "runs already"

@@ -2,6 +2,7 @@
 temporary server that ends with the run."""
 
 import os
+import secrets
 import select
 import sys
 import time
@@ -150,32 +151,33 @@ class TemporaryServer:
 
     def __init__(self, processes: Processes, folder: str | Path) -> None:
         """Start the server; ``wait`` returns when it answers."""
-        from dashboards.services.services import closed_prefect, free_port, new_password
+        from dashboards.services.services import environment_of, free_port
 
         self._log = Path(folder) / STATE_FOLDER / "logs" / "prefect-server.log"
         self._log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._log.unlink(missing_ok=True)
         self._port = free_port()
-        self.password = f"palimpsest:{new_password()}"
+        self.password = f"palimpsest:{secrets.token_urlsafe(24)}"
         self._line = processes.start(
             [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(self._port)],
             self._log,
             {
+                **environment_of("prefect", port=self._port, PREFECT_API_AUTH_STRING=self.password),
+                "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.memory",
                 "PREFECT_UI_ENABLED": "false",
                 "PREFECT_LOGGING_LEVEL": "ERROR",
                 "PREFECT_SERVER_LOGGING_LEVEL": "ERROR",
                 **{f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNNEEDED},
-                **closed_prefect(self._port, self.password),
             },
         )
         bypass_proxy("127.0.0.1")
 
     def wait(self) -> str:
         """Block until it answers and return its address; ``ResourceError`` if it does not start."""
-        from dashboards.services.services import KINDS, answers
+        from dashboards.services.services import answers
 
         deadline = time.monotonic() + START_SECONDS
-        while not answers(self._port, KINDS["prefect"].health):
+        while not answers("prefect", self._port):
             if select.select([self._line], [], [], 0)[0] or time.monotonic() > deadline:
                 raise ResourceError(
                     f"Prefect's temporary server did not start; its output is in {str(self._log)!r}. Set "

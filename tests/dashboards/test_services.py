@@ -2,7 +2,6 @@ import os
 import shutil
 import signal
 import socket
-import sys
 import time
 from http.client import HTTPConnection
 from pathlib import Path
@@ -15,15 +14,12 @@ from dashboards.services import services
 from dashboards.services.services import (
     FILE,
     KINDS,
-    Service,
     free_port,
     hand_over_passwords,
     make_passwords,
-    ports_by_setting,
+    port_of,
     running_services,
-    start_services,
     stop_services,
-    table,
 )
 from dashboards.services.up_command import ServicesOptions
 from flows.prefect_flow import prefect_api
@@ -40,7 +36,7 @@ if "stubborn" in sys.argv:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if "child" in sys.argv:
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[-1])), Handler).serve_forever()
 """
 ROOT = Path(__file__).parent.parent.parent
 CLIENT = ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING", "MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_PASSWORD")
@@ -60,10 +56,16 @@ def place(tmp_path, monkeypatch):
     stop_services(tmp_path, KINDS)
 
 
-def small(name="mlflow", *options, code=SERVER):
-    """A small server in the place of a real one."""
-    port = ports_by_setting()[name]
-    return Service(name, port, [sys.executable, "-c", code, str(port), *options])
+@pytest.fixture
+def start(place, monkeypatch):
+    """Starts small servers in the place of the real ones; ``options``: those of each server."""
+
+    def start(code=SERVER, **options):
+        for name, its_options in options.items():
+            monkeypatch.setitem(KINDS, name, KINDS[name]._replace(program=["-c", code, *its_options]))
+        return services.start_services(place, options, "sqlite:///mlflow.db")
+
+    return start
 
 
 def numbers(place):
@@ -71,10 +73,10 @@ def numbers(place):
     return {name: [process.pid for process in each.processes] for name, each in running_services(place).items()}
 
 
-def test_services_start_once_outlive_the_terminal_and_are_stopped(place):
-    assert start_services(place, [small("prefect")]) == ["prefect"]
+def test_services_start_once_outlive_the_terminal_and_are_stopped(place, start):
+    assert start(prefect=[]) == ["prefect"]
     (first,) = numbers(place)["prefect"]
-    assert start_services(place, [small("prefect"), small("mlflow")]) == ["mlflow"]
+    assert start(prefect=[], mlflow=[]) == ["mlflow"]
     found = numbers(place)
     assert found["prefect"] == [first]
     assert os.getsid(first) == first != os.getsid(0)
@@ -84,30 +86,30 @@ def test_services_start_once_outlive_the_terminal_and_are_stopped(place):
     assert stop_services(place, KINDS) == []
 
 
-def test_a_service_that_cannot_start_is_named_and_the_others_are_stopped(place, monkeypatch):
-    port = small("mlflow").port
+def test_a_service_that_cannot_start_is_named_and_the_others_are_stopped(place, start, monkeypatch):
+    port = port_of("mlflow")
     with socket.socket() as other:
         other.bind(("127.0.0.1", port))
         other.listen()
         with pytest.raises(ResourceError, match=f"port {port} of MLflow is in use.*PALIMPSEST_MLFLOW_PORT"):
-            start_services(place, [small("prefect"), small("mlflow")])
-    fails = small("mlflow", code="import sys; print('no such thing'); sys.exit(3)")
+            start(prefect=[], mlflow=[])
+    fails = "import sys; 'prefect' in sys.argv or sys.exit(print('no such thing', flush=True) or 3)\n" + SERVER
     with pytest.raises(ResourceError, match=r"MLflow ended while it started; .*services/mlflow\.log"):
-        start_services(place, [small("prefect"), fails])
+        start(fails, prefect=["prefect"], mlflow=[])
     log = place / ".palimpsest" / "services" / "mlflow.log"
     assert log.read_text(encoding="utf-8") == "no such thing\n"
     assert log.stat().st_mode & 0o777 == 0o600
     assert log.parent.stat().st_mode & 0o777 == 0o700
     monkeypatch.setattr(services, "START_SECONDS", 1.0)
     with pytest.raises(ResourceError, match="MLflow does not answer after 1 seconds"):
-        start_services(place, [small(code="import time; time.sleep(600)")])
+        start("import time; time.sleep(600)", mlflow=[])
     assert running_services(place) == {}
 
 
-def test_no_process_of_a_service_is_left(place, monkeypatch):
+def test_no_process_of_a_service_is_left(place, start, monkeypatch):
     """Of one that ignores the polite signal, and of one that was killed and had started another."""
     monkeypatch.setattr(services, "STOP_SECONDS", 0.5)
-    start_services(place, [small("mlflow", "stubborn"), small("prefect", "child")])
+    start(mlflow=["stubborn"], prefect=["child"])
     deadline = time.monotonic() + 10
     while len(numbers(place)["prefect"]) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -122,11 +124,11 @@ def test_no_process_of_a_service_is_left(place, monkeypatch):
 def test_ports_come_from_the_environment(monkeypatch):
     monkeypatch.delenv("PALIMPSEST_PREFECT_PORT", raising=False)
     monkeypatch.setenv("PALIMPSEST_MLFLOW_PORT", "5001")
-    assert ports_by_setting() == {"prefect": 4200, "mlflow": 5001}
+    assert [port_of("prefect"), port_of("mlflow")] == [4200, 5001]
     for text in ("http", "80", "70000", "٥٠٠٠"):
         monkeypatch.setenv("PALIMPSEST_PREFECT_PORT", text)
         with pytest.raises(ParameterError, match=r"PALIMPSEST_PREFECT_PORT=.* is no port"):
-            ports_by_setting()
+            port_of("prefect")
 
 
 def test_names_of_services_are_checked(capsys):
@@ -135,29 +137,30 @@ def test_names_of_services_are_checked(capsys):
     assert "'prefect' or 'mlflow' (got 'mlfow') (did you mean 'mlflow'?)" in capsys.readouterr().err
 
 
-def test_passwords_are_made_once_in_a_closed_file_and_in_no_command(place):
+def test_passwords_are_made_once_in_a_closed_file_and_in_no_command(place, start):
     made = make_passwords(place)
     assert make_passwords(place) == made
     assert (place / FILE).stat().st_mode & 0o777 == 0o600
     assert (place / FILE).parent.stat().st_mode & 0o777 == 0o700
-    prefect, mlflow = table(place, "sqlite:///mlflow.db")
     secret = [made["PREFECT_API_AUTH_STRING"].removeprefix("palimpsest:"), made["MLFLOW_TRACKING_PASSWORD"]]
     assert min(map(len, secret)) == 32
     assert secret[0] != secret[1]
-    assert not any(word in " ".join([*prefect.program, *mlflow.program]) for word in secret)
+    assert start(prefect=[], mlflow=[]) == ["prefect", "mlflow"]
+    of_server = {name: process for name, service in running_services(place).items() for process in service.processes}
+    assert not any(word in " ".join(process.cmdline()) for word in secret for process in of_server.values())
     others = [path for path in place.rglob("*") if path.is_file() and path != place / FILE]
     assert not any(word in path.read_text(encoding="utf-8") for word in secret for path in others)
-    assert prefect.environment["PREFECT_SERVER_API_AUTH_STRING"] == made["PREFECT_API_AUTH_STRING"]
-    assert mlflow.environment["MLFLOW_AUTH_ADMIN_PASSWORD"] == made["MLFLOW_TRACKING_PASSWORD"]
+    prefect, mlflow = of_server["prefect"].environ(), of_server["mlflow"].environ()
+    assert prefect["PREFECT_SERVER_API_AUTH_STRING"] == made["PREFECT_API_AUTH_STRING"]
+    assert mlflow["MLFLOW_AUTH_ADMIN_PASSWORD"] == made["MLFLOW_TRACKING_PASSWORD"]
 
 
-def test_only_running_services_of_this_checkout_are_told_passwords(place, monkeypatch):
+def test_only_running_services_of_this_checkout_are_told_passwords(place, start, monkeypatch):
     made = make_passwords(place)
-    both = [small("prefect"), small("mlflow")]
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", both[1].address)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{port_of('mlflow')}")
     hand_over_passwords(place)
     assert "MLFLOW_TRACKING_PASSWORD" not in os.environ
-    start_services(place, both)
+    start(prefect=[], mlflow=[])
     monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example/api")
     prefect_api.configure(place)
     assert os.environ["MLFLOW_TRACKING_PASSWORD"] == made["MLFLOW_TRACKING_PASSWORD"]
@@ -165,7 +168,7 @@ def test_only_running_services_of_this_checkout_are_told_passwords(place, monkey
     # A run without an address takes the server of this checkout.
     monkeypatch.delenv("PREFECT_API_URL")
     prefect_api.configure(place)
-    assert os.environ["PREFECT_API_URL"] == f"{both[0].address}/api"
+    assert os.environ["PREFECT_API_URL"] == f"http://127.0.0.1:{port_of('prefect')}/api"
     assert os.environ["PREFECT_API_AUTH_STRING"] == made["PREFECT_API_AUTH_STRING"]
 
 

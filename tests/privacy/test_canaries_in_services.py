@@ -19,7 +19,7 @@ from prefect_server import ask, log_in_to_page
 from system_browser import system_chromium
 from unpacking import pieces
 
-from dashboards.services.services import MLFLOW, MLFLOW_USER, make_passwords
+from dashboards.services.services import make_passwords
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
 PRIVATE_PLACES = ("data/raw/", "data/private/", ".dvc/cache/")
@@ -136,7 +136,8 @@ def seen(lived) -> dict[str, list[bytes | str]]:
     with sqlite3.connect(f"file:{lived.folder / 'mlflow.db'}?mode=ro", uri=True) as store:
         run = store.execute("select run_uuid from tags where key = 'method' and value = 'top_k'").fetchone()[0]
     mlflow, prefect = (lived.address(name) for name in ("mlflow", "prefect"))
-    login = {"username": MLFLOW_USER, "password": make_passwords(lived.folder)[MLFLOW], "origin": mlflow}
+    password = make_passwords(lived.folder)["MLFLOW_TRACKING_PASSWORD"]
+    login = {"username": "admin", "password": password, "origin": mlflow}
     addresses = {
         "report": [(lived.folder / "results" / "report.html").as_uri()],
         "mlflow": [f"{mlflow}/#/experiments/1/runs{place}" for place in ("", f"/{run}", f"/{run}/artifacts")],

@@ -9,15 +9,7 @@ import base64
 import pytest
 from prefect_server import request
 
-from dashboards.services.services import (
-    MLFLOW,
-    MLFLOW_USER,
-    free_port,
-    make_passwords,
-    start_services,
-    stop_services,
-    table,
-)
+from dashboards.services.services import free_port, make_passwords, running_services, start_services, stop_services
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 EVIL = "http://evil.example"
@@ -30,11 +22,13 @@ def mlflow(tmp_path, monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv("PALIMPSEST_MLFLOW_PORT", str(free_port()))
     monkeypatch.chdir(tmp_path)
-    (service,) = (one for one in table(tmp_path, "sqlite:///mlflow.db") if one.name == "mlflow")
-    start_services(tmp_path, [service])
+    start_services(tmp_path, ["mlflow"], "sqlite:///mlflow.db")
     try:
-        password = f"{MLFLOW_USER}:{make_passwords(tmp_path)[MLFLOW]}"
-        yield service.address, {"Authorization": f"Basic {base64.b64encode(password.encode()).decode()}"}
+        password = f"admin:{make_passwords(tmp_path)['MLFLOW_TRACKING_PASSWORD']}"
+        yield (
+            running_services(tmp_path)["mlflow"].address,
+            {"Authorization": f"Basic {base64.b64encode(password.encode()).decode()}"},
+        )
     finally:
         stop_services(tmp_path, ["mlflow"])
 
