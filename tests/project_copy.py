@@ -8,7 +8,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def copy_project(folder: Path, *without: str) -> None:
-    """Copy the project to a folder, but for paths that begin with one of ``without``.
+    """Copy the project to a folder, but for its releases, and for paths that begin with one of ``without``.
+
+    Releases are in the ledger of this clone, which the copy lacks.
 
     The key of the clone is the same in each copy, and so are hashes in reports and the keys of runs.
     """
@@ -17,7 +19,7 @@ def copy_project(folder: Path, *without: str) -> None:
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     for name in listed.stdout.splitlines():
-        if (ROOT / name).is_file() and not name.startswith(without):
+        if (ROOT / name).is_file() and not name.startswith(("releases/", *without)):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
     subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
