@@ -44,6 +44,7 @@ class Kind(NamedTuple):
     health: str
     address_variable: str
     program: list[str]
+    defaults: dict[str, str]
     environment: dict[str, str]
 
 
@@ -162,7 +163,7 @@ def _start(name: str, port: int, folder: Path, values: dict[str, str]) -> "subpr
     with os.fdopen(log, "wb") as stream:
         return subprocess.Popen(
             [sys.executable, *KINDS[name].program, "--host", HOST, "--port", str(port)],
-            env={**os.environ, **own, MARK: f"{name} {port} {folder.resolve()}"},
+            env={**KINDS[name].defaults, **os.environ, **own, MARK: f"{name} {port} {folder.resolve()}"},
             cwd=folder, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, start_new_session=True, umask=0o077,
         )  # fmt: skip
 

@@ -163,7 +163,6 @@ class TemporaryServer:
             self._log,
             {
                 **environment_of("prefect", port=self._port, PREFECT_API_AUTH_STRING=self.password),
-                "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.memory",
                 "PREFECT_UI_ENABLED": "false",
                 "PREFECT_LOGGING_LEVEL": "ERROR",
                 "PREFECT_SERVER_LOGGING_LEVEL": "ERROR",

@@ -137,7 +137,8 @@ def test_names_of_services_are_checked(capsys):
     assert "'prefect' or 'mlflow' (got 'mlfow') (did you mean 'mlflow'?)" in capsys.readouterr().err
 
 
-def test_passwords_are_made_once_in_a_closed_file_and_in_no_command(place, start):
+def test_passwords_are_made_once_in_a_closed_file_and_in_no_command(place, start, monkeypatch):
+    monkeypatch.setenv("PREFECT_SERVER_UI_V2_ENABLED", "true")
     made = make_passwords(place)
     assert make_passwords(place) == made
     assert (place / FILE).stat().st_mode & 0o777 == 0o600
@@ -152,6 +153,9 @@ def test_passwords_are_made_once_in_a_closed_file_and_in_no_command(place, start
     assert not any(word in path.read_text(encoding="utf-8") for word in secret for path in others)
     prefect, mlflow = of_server["prefect"].environ(), of_server["mlflow"].environ()
     assert prefect["PREFECT_SERVER_API_AUTH_STRING"] == made["PREFECT_API_AUTH_STRING"]
+    # Other variables of the user's count.
+    assert prefect["PREFECT_SERVER_UI_V2_ENABLED"] == "true"
+    assert prefect["PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT"] == "false"
     assert mlflow["MLFLOW_AUTH_ADMIN_PASSWORD"] == made["MLFLOW_TRACKING_PASSWORD"]
 
 
