@@ -32,6 +32,7 @@ STATE_FOLDER = Path(".palimpsest") / "services"
 """Folder of the services' state in the project; nothing in it is a result."""
 FILE = STATE_FOLDER / "passwords"
 """Lines ``NAME=VALUE``, which a shell can read, with the clients' variables as names."""
+_MLFLOW_USERS = STATE_FOLDER / "mlflow_users.db"
 START_SECONDS, STOP_SECONDS = 180.0, 15.0
 """Seconds until a server must answer, where five to twenty are usual; seconds for it to end after a request."""
 
@@ -71,17 +72,20 @@ class Service:
 def environment_of(name: str, **values: object) -> dict[str, str]:
     """The variables of a server; ``values``: those in braces in its table."""
     home = os.environ.get("PREFECT_HOME", Path.home() / ".prefect")
-    values = {"prefect_home": home, "secret": secrets.token_urlsafe(), **values}
+    values = {"host": HOST, "prefect_home": home, "secret": secrets.token_urlsafe(), **values}
     return {variable: text.format(**values) for variable, text in KINDS[name].environment.items()}
 
 
 def port_of(name: str) -> int:
     """The port of a server: from ``PALIMPSEST_NAME_PORT`` in the environment, or the usual one."""
-    variable = f"PALIMPSEST_{name.upper()}_PORT"
-    text = os.environ.get(variable) or str(KINDS[name].port)
+    text = os.environ.get(_port_variable(name)) or str(KINDS[name].port)
     if not (text.isascii() and text.isdigit() and 1024 <= int(text) <= 65535):
-        raise ParameterError(f"{variable}={text!r} is no port; give a number from 1024 to 65535")
+        raise ParameterError(f"{_port_variable(name)}={text!r} is no port; give a number from 1024 to 65535")
     return int(text)
+
+
+def _port_variable(name: str) -> str:
+    return f"PALIMPSEST_{name.upper()}_PORT"
 
 
 def free_port() -> int:
@@ -129,27 +133,15 @@ def start_services(folder: Path, names: Iterable[str], store: str) -> list[str]:
             if probe.connect_ex((HOST, port)) == 0:
                 raise ResourceError(
                     f"port {port} of {KINDS[name].title} is in use; stop the program that has it, or choose another "
-                    f"port: make up PALIMPSEST_{name.upper()}_PORT=NUMBER"
+                    f"port: make up {_port_variable(name)}=NUMBER"
                 )
-    values, failure = {"store": store, **make_passwords(folder)}, ""
-    users = f"sqlite:///{(folder / STATE_FOLDER).absolute()}/mlflow_users.db"
+    values = {"store": store, **make_passwords(folder)}
+    users = f"database_uri = sqlite:///{(folder / _MLFLOW_USERS).absolute()}"
     with atomic_writer(folder / STATE_FOLDER / "mlflow_users.ini") as stream:
-        stream.write(f"[mlflow]\ndefault_permission = READ\ndatabase_uri = {users}\n")
+        stream.write(f"[mlflow]\ndefault_permission = READ\n{users}\n")
     try:
-        started = {name: _start(name, port, folder, values) for name, port in ports.items()}
-        deadline = time.monotonic() + START_SECONDS
-        for name, process in started.items():
-            while not answers(name, ports[name]):
-                if process.poll() is not None:
-                    failure = "ended while it started"
-                elif time.monotonic() > deadline:
-                    failure = f"does not answer after {START_SECONDS:.0f} seconds"
-                if failure:
-                    raise ResourceError(
-                        f"{KINDS[name].title} {failure}; its output is in {STATE_FOLDER / name!s}.log. The services "
-                        "that were started with it are stopped"
-                    )
-                time.sleep(0.1)
+        for name, process in [(name, _start(name, port, folder, values)) for name, port in ports.items()]:
+            _wait_until_ready(name, ports[name], process)
     except BaseException:
         stop_services(folder, ports)
         raise
@@ -158,7 +150,8 @@ def start_services(folder: Path, names: Iterable[str], store: str) -> list[str]:
 
 def _start(name: str, port: int, folder: Path, values: dict[str, str]) -> "subprocess.Popen[bytes]":
     """Start a server in a session of its own, so that closing the terminal does not end it; return at once."""
-    own = environment_of(name, port=port, folder=folder.absolute(), **values)
+    places = {"folder": folder.absolute(), "state": (folder / STATE_FOLDER).absolute()}
+    own = environment_of(name, port=port, **places, **values)
     log = os.open(folder / STATE_FOLDER / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(log, "wb") as stream:
         return subprocess.Popen(
@@ -166,6 +159,19 @@ def _start(name: str, port: int, folder: Path, values: dict[str, str]) -> "subpr
             env={**KINDS[name].defaults, **os.environ, **own, MARK: f"{name} {port} {folder.resolve()}"},
             cwd=folder, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, start_new_session=True, umask=0o077,
         )  # fmt: skip
+
+
+def _wait_until_ready(name: str, port: int, process: "subprocess.Popen[bytes]") -> None:
+    deadline, title = time.monotonic() + START_SECONDS, KINDS[name].title
+    while not answers(name, port):
+        late = time.monotonic() > deadline
+        if late or process.poll() is not None:
+            failure = f"does not answer after {START_SECONDS:.0f} seconds" if late else "ended while it started"
+            raise ResourceError(
+                f"{title} {failure}; its output is in {STATE_FOLDER / name!s}.log. The services that were started with "
+                "it are stopped"
+            )
+        time.sleep(0.1)
 
 
 def stop_services(folder: Path, names: Iterable[str]) -> list[str]:
@@ -180,17 +186,21 @@ def stop_services(folder: Path, names: Iterable[str]) -> list[str]:
     return list(services)
 
 
+def new_password() -> str:
+    """32 letters, digits, ``-`` and ``_`` (192 bits)."""
+    return secrets.token_urlsafe(24)
+
+
 def make_passwords(folder: Path) -> dict[str, str]:
     """The variables of the file of passwords, which is made if it is missing."""
     if not ((folder / FILE).exists() and (folder / FILE).stat().st_size):
         make_folder(folder / STATE_FOLDER, private=True)
         # It has the password of MLflow's first start.
-        (folder / STATE_FOLDER / "mlflow_users.db").unlink(missing_ok=True)
+        (folder / _MLFLOW_USERS).unlink(missing_ok=True)
         with atomic_writer(folder / FILE, private=True) as stream:
-            # A password has 192 bits.
             stream.write(
-                f"PREFECT_API_AUTH_STRING=palimpsest:{secrets.token_urlsafe(24)}\n"
-                f"MLFLOW_TRACKING_USERNAME=admin\nMLFLOW_TRACKING_PASSWORD={secrets.token_urlsafe(24)}\n"
+                f"PREFECT_API_AUTH_STRING=palimpsest:{new_password()}\n"
+                f"MLFLOW_TRACKING_USERNAME=admin\nMLFLOW_TRACKING_PASSWORD={new_password()}\n"
             )
     return dict(line.split("=", 1) for line in (folder / FILE).read_text(encoding="utf-8").splitlines())
 

@@ -2,7 +2,6 @@
 temporary server that ends with the run."""
 
 import os
-import secrets
 import select
 import sys
 import time
@@ -151,13 +150,13 @@ class TemporaryServer:
 
     def __init__(self, processes: Processes, folder: str | Path) -> None:
         """Start the server; ``wait`` returns when it answers."""
-        from dashboards.services.services import environment_of, free_port
+        from dashboards.services.services import environment_of, free_port, new_password
 
         self._log = Path(folder) / STATE_FOLDER / "logs" / "prefect-server.log"
         self._log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._log.unlink(missing_ok=True)
         self._port = free_port()
-        self.password = f"palimpsest:{secrets.token_urlsafe(24)}"
+        self.password = f"palimpsest:{new_password()}"
         self._line = processes.start(
             [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(self._port)],
             self._log,

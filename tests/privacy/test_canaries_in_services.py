@@ -136,8 +136,9 @@ def seen(lived) -> dict[str, list[bytes | str]]:
     with sqlite3.connect(f"file:{lived.folder / 'mlflow.db'}?mode=ro", uri=True) as store:
         run = store.execute("select run_uuid from tags where key = 'method' and value = 'top_k'").fetchone()[0]
     mlflow, prefect = (lived.address(name) for name in ("mlflow", "prefect"))
-    password = make_passwords(lived.folder)["MLFLOW_TRACKING_PASSWORD"]
-    login = {"username": "admin", "password": password, "origin": mlflow}
+    made = make_passwords(lived.folder)
+    login = {"username": made["MLFLOW_TRACKING_USERNAME"], "password": made["MLFLOW_TRACKING_PASSWORD"]}
+    login["origin"] = mlflow
     addresses = {
         "report": [(lived.folder / "results" / "report.html").as_uri()],
         "mlflow": [f"{mlflow}/#/experiments/1/runs{place}" for place in ("", f"/{run}", f"/{run}/artifacts")],

@@ -24,11 +24,10 @@ def mlflow(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     start_services(tmp_path, ["mlflow"], "sqlite:///mlflow.db")
     try:
-        password = f"admin:{make_passwords(tmp_path)['MLFLOW_TRACKING_PASSWORD']}"
-        yield (
-            running_services(tmp_path)["mlflow"].address,
-            {"Authorization": f"Basic {base64.b64encode(password.encode()).decode()}"},
-        )
+        made = make_passwords(tmp_path)
+        login = f"{made['MLFLOW_TRACKING_USERNAME']}:{made['MLFLOW_TRACKING_PASSWORD']}"
+        address = running_services(tmp_path)["mlflow"].address
+        yield address, {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"}
     finally:
         stop_services(tmp_path, ["mlflow"])
 
