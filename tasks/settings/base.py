@@ -45,6 +45,8 @@ def refuse_out_of_order(settings: Settings, lower: str, upper: str) -> None:
 
 AnySettings = TypeVar("AnySettings", bound=Settings)
 
+_entry_points = cache(entry_points)  # each call reads the metadata of every installed package, and there are six groups
+
 
 def kind_of(settings: type[Settings]) -> str:
     """The ``kind`` of a settings class in ``params.yaml``."""
@@ -58,7 +60,7 @@ def registered(group: str, own: Sequence[type[AnySettings]]) -> dict[str, type[A
     ``ParameterError`` if a package adds an existing kind.
     """
     found = {kind_of(settings): settings for settings in own}
-    for point in entry_points(group=group):
+    for point in _entry_points().select(group=group):
         settings = point.load()
         if found.setdefault(kind_of(settings), settings) is not settings:
             raise ParameterError(
