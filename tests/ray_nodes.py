@@ -1,6 +1,6 @@
 """A Ray cluster on this machine's loopback, whose nodes can be added and killed; it ends with whoever started it.
 
-As a program: reads ``add LABELS CORES GPUS MODULES`` and ``kill NUMBER`` from standard input, answers each with one
+As a program: reads ``add LABELS CORES GPUS`` and ``kill NUMBER`` from standard input, answers each with one
 line, and stops everything at its end. ``ray start`` refuses a second node on loopback; Ray's own tests start theirs as
 this does.
 """
@@ -47,10 +47,9 @@ class RayNodes:
             )
         self.address = self._answer()
 
-    def add(self, cores: int = 1, gpus: int = 0, modules: str = "", **labels: float) -> int:
-        """Start a node, whose Python finds modules in the folder ``modules`` first; its number, which its processes
-        know as ``RAY_RAYLET_PID``."""
-        return int(self._answer(f"add {json.dumps(labels)} {cores} {gpus} {modules or '.'}"))
+    def add(self, cores: int = 1, gpus: int = 0, **labels: float) -> int:
+        """Start a node; its number, which its processes know as ``RAY_RAYLET_PID``."""
+        return int(self._answer(f"add {json.dumps(labels)} {cores} {gpus}"))
 
     def kill(self, number: int) -> None:
         """Kill all that runs on a node."""
@@ -97,9 +96,9 @@ def main() -> None:
     for line in sys.stdin:
         what, rest = line.split(" ", 1)
         if what == "add":
-            labels, cores, gpus, modules = rest.strip().rsplit(" ", 3)
+            labels, cores, gpus = rest.strip().rsplit(" ", 2)
             has = {"num_cpus": int(cores), "num_gpus": int(gpus), "resources": json.loads(labels)}
-            node = cluster.add_node(**has, env_vars={"PYTHONPATH": modules}, **common)
+            node = cluster.add_node(**has, **common)
             (raylet,) = node.all_processes["raylet"]
             nodes[raylet.process.pid] = node
             print(raylet.process.pid, flush=True)

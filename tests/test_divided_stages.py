@@ -84,7 +84,6 @@ def rescore(model):
 
 PARTS = "parts=[{kind: allow_list}, {kind: entity_tagger, tagger: {kind: crf}}]"
 CUT = {
-    "tagger": mask("--technique", "spacy"),
     "combination": mask("--technique", "combination", "--set", "rule=union", "--set", PARTS),
     "sentences": perplexity("sentences"),
     "causal": perplexity("causal"),

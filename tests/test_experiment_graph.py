@@ -1,5 +1,6 @@
 """``dvc.yaml`` held against the code and the design: what a stage reads is what it depends on."""
 
+import functools
 import shutil
 from pathlib import Path
 
@@ -9,8 +10,7 @@ import yaml
 from dvc.repo import Repo
 from stage_commands import listed_sections, parsed, sections_of
 
-from tasks.files.separate_paths import refuse_shared_paths
-from tasks.options import Command
+from tasks.parameters import parameter_file
 from tasks.parameters.cells_file import cells_text
 from tasks.parameters.parameter_file import read_parameters
 from tasks.profiles.profile_command import profile_names, profile_text
@@ -26,6 +26,13 @@ def stages():
         return {stage.addressing: stage for stage in repository.index.stages if stage.cmd}
 
 
+@pytest.fixture
+def _read_once(monkeypatch):
+    """Each command reads ``params.yaml``, which takes longer than all else here."""
+    monkeypatch.setattr(parameter_file, "read_parameters", functools.cache(read_parameters))
+
+
+@pytest.mark.usefixtures("_read_once")
 def test_every_stage_calls_a_command_and_depends_on_the_parameters_that_it_reads(stages):
     assert len(stages) > 50
     for name, stage in stages.items():
@@ -45,28 +52,17 @@ def test_every_output_path_on_a_command_line_is_an_output_of_the_stage(stages):
             assert inside, f"{name}: --{option} {value}"
 
 
-def test_no_stage_writes_what_it_reads(stages, tmp_path, monkeypatch):
-    """Where everything that command lines name is there already, as in a second run."""
-    monkeypatch.chdir(tmp_path)
-    commands = [parsed(stage) for stage in stages.values()]
-    given = [value for _, arguments in commands for value in vars(arguments).values()]
-    paths = {Path(value) for value in given if isinstance(value, str) and "/" in value}
-    for path in paths:
-        (path.parent if path.suffix else path).mkdir(parents=True, exist_ok=True)
-    for path in paths:
-        if path.suffix:
-            path.touch()
-    for stage in stages.values():
-        module, arguments = parsed(stage)
-        command = module.COMMAND
-        options = command.parse(arguments).options if isinstance(command, Command) else command.files_from(arguments)
-        refuse_shared_paths(options.read(), options.written())
-
-
 @pytest.fixture(scope="module", params=profile_names(ROOT))
-def upstream(request, tmp_path_factory):
+def profile(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def upstream(profile, tmp_path_factory):
     """The stages before each stage, as DVC has them, with the shipped parameters and with those of each profile."""
-    return upstream_in(tmp_path_factory.mktemp(request.param), profile_text(request.param, ROOT))
+    document = yaml.safe_load(profile_text(profile, ROOT))
+    document["compare"] |= {"seeds": [1]} | ({"datasets": ["wsj"]} if profile == "paper" else {})
+    return upstream_in(tmp_path_factory.mktemp(profile), yaml.safe_dump(document))
 
 
 def upstream_in(folder, parameters, cells=None):
@@ -98,6 +94,22 @@ def test_nothing_that_has_private_text_upstream_is_pushed_and_all_else_may_be(up
     assert {"corpus", "adapt", "evaluate", "summarise", "report"} <= steps
     assert "train_filler" not in steps
     assert held_open.isdisjoint({"labelled_text", "fill", "unlearning", "audit"})
+
+
+@pytest.mark.usefixtures("_read_once")
+def test_the_steps_of_a_profile_have_its_stages_and_the_parameters_that_they_read(upstream, profile, monkeypatch):
+    stages = {stage.name: stage for stage in upstream}
+    monkeypatch.chdir(stages["cells"].wdir)
+    if profile == "paper":
+        # Three techniques, three fillers and as many fine-tuned ones, two methods; two controls.
+        numbers = {"fill@": 3 * 6 * 2, "fill_control@": 3 * 2, "corpus@": 1, "pretrain": 1}
+        assert {start: sum(name.startswith(start) for name in stages) for start in numbers} == numbers
+    if profile == "real_speech":
+        # Lists of another recogniser: every cell is rescored, and none is recognised.
+        steps = {"recognise", "encode", "speech", "train_recogniser"}
+        assert steps.isdisjoint(name.partition("@")[0] for name in stages)
+    for step, stage in {name.partition("@")[0]: stage for name, stage in stages.items()}.items():
+        assert listed_sections(stage) == sections_of(stage), step
 
 
 def test_no_stage_comes_before_the_check_of_the_parameters(upstream):

@@ -45,19 +45,21 @@ def fetch(project, *models):
     """The hub's cache as its library lays it out, with files of no meaning."""
     for model in models:
         snapshot = project / "hub" / f"models--{model.replace('/', '--')}" / "snapshots" / "0123abcd"
-        snapshot.mkdir(parents=True)
-        (snapshot / "config.json").write_text("{}")
-        (snapshot / "model.safetensors").write_bytes(b"weights")
+        write(snapshot / "config.json", "{}")
+        write(snapshot / "model.safetensors", "weights")
 
 
 def give_corpora(project):
     raw = project / "data" / "raw"
     for part in ("train", "valid", "test"):
-        (raw / "wikitext-103").mkdir(parents=True, exist_ok=True)
-        (raw / "wikitext-103" / f"wiki.{part}.tokens").write_text(" \n = A = \n \n Some text . \n")
-    for folder, name in (("fisher/trans", "fe_03_00001.txt"), ("reddit", "RC_2019-01.zst"), ("wsj/dots", "a.dot")):
-        (raw / folder).mkdir(parents=True)
-        (raw / folder / name).write_text("")
+        write(raw / "wikitext-103" / f"wiki.{part}.tokens", " \n = A = \n \n Some text . \n")
+    for name in ("fisher/trans/fe_03_00001.txt", "reddit/RC_2019-01.zst", "wsj/dots/a.dot"):
+        write(raw / name, "")
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 def test_the_shipped_experiment_is_ready_after_installation(project, monkeypatch, capsys):
@@ -74,7 +76,7 @@ def test_the_shipped_experiment_is_ready_after_installation(project, monkeypatch
     assert main(["doctor"]) == 1
     lines = capsys.readouterr().out.splitlines()
     place = lines.index("MISSING  machine  threads: 1 for each of 2 stages at once, 1 cores")
-    assert lines[place + 1].split("-> ")[1].startswith("set resources.threads and resources.parallel_stages")
+    assert "-> set resources.threads and resources.parallel_stages" in lines[place + 1]
 
 
 def test_tables_of_dvc_that_others_may_swap_are_named(project, monkeypatch, capsys):
@@ -88,16 +90,11 @@ def test_tables_of_dvc_that_others_may_swap_are_named(project, monkeypatch, caps
         assert "unset DVC_SITE_CACHE_DIR" in found[name]["remedy"]
         Path(place).chmod(0o700)
         assert diagnose(capsys)[2][name]["state"] == "there"
-    # A checkout where neither 'make install' nor a run has been.
-    monkeypatch.delenv("DVC_SITE_CACHE_DIR")
-    (project / ".dvc" / "config.local").unlink()
-    assert diagnose(capsys)[2][name]["detail"].startswith("/var/tmp/dvc: ")
 
 
-def test_what_the_paper_needs_is_named_with_its_place(project, capsys):
+def test_what_the_paper_needs_is_named_with_its_place_until_all_is_there(project, monkeypatch, capsys):
     status, document, found = diagnose(capsys, "--profile", "paper")
-    assert status == 1
-    assert document["ready"] is False
+    assert (status, document["ready"]) == (1, False)
     missing = {name for name, finding in found.items() if finding["state"] == "missing"}
     assert missing == {
         *("generic", "corpora.fisher", "corpora.reddit", "corpora.wsj"),
@@ -106,13 +103,8 @@ def test_what_the_paper_needs_is_named_with_its_place(project, capsys):
         *("threads", "GPUs"),
     }
     assert "LDC2004T19" in found["corpora.fisher"]["remedy"]
-    assert "data/raw/fisher" in found["corpora.fisher"]["remedy"]
     assert "hf download meta-llama/Llama-2-7b-hf" in found["fillers.llama.model"]["remedy"]
-    assert "accept its licence" in found["fillers.llama.model"]["remedy"]
-    assert all(finding["remedy"] for finding in found.values() if finding["state"] == "missing")
-
-
-def test_the_paper_is_ready_where_all_is_there(project, monkeypatch, capsys):
+    assert all(found[name]["remedy"] for name in missing)
     on_machine(monkeypatch, 64, ["NVIDIA H200"] * 4)
     # The corpora here are names of files alone.
     monkeypatch.setattr("tasks.doctor.data_findings._SURVEYED_BYTES", -1)
@@ -124,15 +116,12 @@ def test_the_paper_is_ready_where_all_is_there(project, monkeypatch, capsys):
     on_machine(monkeypatch, 64, ["NVIDIA H200"] * 2)
     gpus = diagnose(capsys, "--profile", "paper")[2]["GPUs"]
     assert (gpus["state"], gpus["detail"]) == ("missing", "2 x NVIDIA H200; 4 asked for")
-    assert "set resources.devices: 2" in gpus["remedy"]
 
 
 def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, capsys):
     document = yaml.safe_load((project / "params.yaml").read_text())
     document["fillers"]["minilm"]["model"] = "models/hub/mine"
     document["corpora"]["chat"] = {"kind": "fisher", "source": "data/raw/calls"}
-    talk = {"kind": "files", "source": "data/raw/talk/mail.txt"}
-    document["generic"] = {"kind": "mixture", "source": "data/raw/talk", "of": [talk]}
     (project / "params.yaml").write_text(yaml.safe_dump(document))
     (project / "models" / "hub" / "mine").mkdir(parents=True)
     (project / "data" / "raw" / "calls").mkdir(parents=True)
@@ -140,8 +129,5 @@ def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, capsys):
     assert status == 1
     assert found["fillers.minilm.model"]["detail"] == "models/hub/mine: the folder holds no weights"
     assert "holds no fe_03_*.txt" in found["corpora.chat"]["detail"]
-    assert found["corpora.chat"]["remedy"].startswith("order LDC2004T19 and")
-    assert found["generic"]["remedy"].startswith("bring your own text; put it at data/raw/talk, then")
-    (project / "models" / "hub" / "mine" / "model.safetensors").write_bytes(b"x" * 2_000_000)
-    _, _, found = diagnose(capsys)
-    assert found["fillers.minilm.model"]["detail"] == "models/hub/mine: 2.0 MB"
+    write(project / "models" / "hub" / "mine" / "model.safetensors", "x" * 2_000_000)
+    assert diagnose(capsys)[2]["fillers.minilm.model"]["detail"] == "models/hub/mine: 2.0 MB"

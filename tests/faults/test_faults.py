@@ -2,19 +2,48 @@
 
 import os
 import random
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
-from fault_place import Place, stages_of, used_kibibytes
+import yaml
+from fault_place import GRAPH, Place, stages_of, used_kibibytes
+from scratch_project import make_project
 from small_disk import mounted, remount
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 MOMENTS = range(int(os.environ.get("PALIMPSEST_FAULT_MOMENTS", "10")))
 """How many moments each process is killed at."""
 MakePlace = Callable[[Path], Place]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _own_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """DVC's and Prefect's own files in one temporary folder for all trials, no calls home, and no server."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ:
+            if name.startswith(("PREFECT_", "MLFLOW_")):
+                patch.delenv(name)
+        patch.setenv("PREFECT_HOME", str(home / "prefect"))
+        patch.setenv("DVC_SITE_CACHE_DIR", str(home / "dvc"))
+        for name in ("DVC_NO_ANALYTICS", "DO_NOT_TRACK"):
+            patch.setenv(name, "1")
+        yield
+
+
+@pytest.fixture(scope="module")
+def make_place(tmp_path_factory: pytest.TempPathFactory) -> MakePlace:
+    """A function that copies the small experiment, in which nothing has run, into a folder."""
+    made = make_project(tmp_path_factory.mktemp("template") / "an experiment", GRAPH)
+    parameters = yaml.safe_load(made.read("params.yaml"))
+    parameters["resources"] |= {"parallel_stages": 2, "retry_seconds": 0.2}
+    made.write("params.yaml", yaml.safe_dump(parameters, sort_keys=False))
+    return lambda folder: Place(Path(shutil.copytree(made.folder, folder / "an experiment")))
 
 
 @pytest.fixture(scope="module")

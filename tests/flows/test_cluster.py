@@ -54,21 +54,16 @@ STAGES = {"generic", "pretrain", "corpus", "table", *(f"{step}@{cell}" for step 
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[RayNodes]:
-    """A cluster whose head takes no work, with the two machines below."""
+    """A cluster whose head takes no work, with a machine that may not see private text."""
     with ray_nodes() as made:
+        made.add(6)
         yield made
 
 
 @pytest.fixture(scope="module")
 def trusted(nodes: RayNodes) -> int:
-    """A machine that may see private text, and says that it has two GPUs."""
+    """A smaller machine that may see private text, and says that it has two GPUs."""
     return nodes.add(3, gpus=2, private=1)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def other(nodes: RayNodes) -> int:
-    """A larger one that may not."""
-    return nodes.add(6)
 
 
 CANARY = "Zyxwquill"
@@ -193,20 +188,6 @@ def fails(project: Project, said: str, *stages: str) -> None:
     assert failed.returncode == 1
     assert said in failed.stdout + failed.stderr
     assert "Traceback" not in failed.stderr
-
-
-@pytest.mark.slow
-def test_a_machine_without_the_environment_is_said(project: Project, nodes: RayNodes, tmp_path: Path) -> None:
-    """Its Python has no module of palimpsest's."""
-    hidden = "import sys\nsys.modules['flows'] = sys.modules['tasks'] = None\n"
-    (tmp_path / "sitecustomize.py").write_text(hidden, encoding="utf-8")
-    number = nodes.add(3, modules=str(tmp_path), private=1, bare=1)
-    set_cluster(project, address=nodes.address, private_nodes="bare")
-    fails(project, "start its Ray from this project's environment (.venv)", "fill@list-1")
-    nodes.kill(number)
-    set_cluster(project, address=nodes.address, private_nodes="private")
-    run_to_the_end(project)
-    check_each_once(project, set())
 
 
 @pytest.mark.slow

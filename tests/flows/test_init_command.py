@@ -82,16 +82,14 @@ def test_a_text_of_any_size_is_planned(clone, tmp_path, capsys, monkeypatch, cou
     assert ("so few sentences" in said) == (count < 2000)
     apply = "palimpsest apply CELL --input data/raw/mail.txt --output data/private/applied/mail\n"
     assert (f"a sample: 1,525 of {count:,} sentences" in said and apply in said) == (count > 2000)
-    raw = clone / "data" / "raw" / "mail.txt"
-    assert stat.S_IMODE(raw.stat().st_mode) == 0o600
-    assert yaml.safe_load((clone / "data" / "raw" / "mail.txt.dvc").read_text())["outs"][0]["push"] is False
+    assert stat.S_IMODE((clone / "data" / "raw" / "mail.txt").stat().st_mode) == 0o600
+    assert "push: false" in (clone / "data" / "raw" / "mail.txt.dvc").read_text()
     parameters = yaml.safe_load((clone / "params.yaml").read_text())
     assert parameters["corpora"]["mail"]["cleaning"].get("train_sentences") == (1000 if count > 2000 else None)
     assert "models/taggers" not in str(parameters["masking"]), "no tagger is trained here"
     assert main(["plan"]) == 0
     planned = capsys.readouterr().out
-    for technique in ("allow_list", "word_classifier", "every_tagger"):
-        assert f"fill_control@mail-{technique}-surrogate-1" in planned
+    assert "fill_control@mail-every_tagger-surrogate-1" in planned
     assert "unmasked@mail" in planned
     assert "chat" not in planned
     assert "speech" not in planned
@@ -127,19 +125,14 @@ def test_records_are_read_by_their_fields_and_a_second_corpus_is_compared_in_its
     parameters = yaml.safe_load((clone / "params.yaml").read_text())
     assert parameters["compare"]["datasets"] == ["tickets"]
     assert {"chat", "mail", "tickets"} == set(parameters["corpora"])
-    tickets = parameters["corpora"]["tickets"]
-    assert (tickets["text_field"], tickets["document_field"]) == ("description", "case")
-    assert main(["init", "tickets", str(plain(tmp_path, 60)), "--force"]) == 0
-    assert "data/raw/tickets is private, and tickets does not read it any more" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("mail", "One line.\n", "1 different sentences are too few"),
-        ("ma il", "\n".join(sentences(40)), "letters, digits and underscores only"),
         ("mail", '{"subject": 1}\n', "none is called text, body"),
-        ("1e5", "\n".join(sentences(40)), "'1e5': YAML reads this name as a number or a truth value; add a word"),
+        ("ma il", "\n".join(sentences(40)), "letters, digits and underscores only"),
     ],
 )
 def test_what_cannot_be_compared_leaves_everything_as_it_was(clone, tmp_path, capsys, name, content, message):

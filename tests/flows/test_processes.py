@@ -5,7 +5,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -118,11 +117,3 @@ def test_a_second_run_waits_where_it_can(tmp_path: Path) -> None:
         pass
     with run_lock(tmp_path, wait):
         pass
-
-
-def test_a_process_that_has_ended_is_not_alive_though_nobody_has_collected_it() -> None:
-    process = subprocess.Popen(["true"])
-    time.sleep(0.3)
-    assert not is_alive(process.pid)
-    process.wait()
-    assert is_alive(os.getpid())

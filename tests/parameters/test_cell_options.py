@@ -13,6 +13,7 @@ def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("cells.yaml", "params.yaml"):
         shutil.copy(ROOT / name, tmp_path)
+    return tmp_path
 
 
 def options(command, *words):
@@ -20,11 +21,10 @@ def options(command, *words):
 
 
 def test_options_after_the_cell_replace_those_of_the_cell(project):
-    for words in (["--cell", "chat-oracle-1"], ["--cell=chat-oracle-1"]):
-        found = options("adapt", *words, "--output", "elsewhere", "--set", "adaptation.epochs=2")
-        assert (found.input, found.output) == ("data/private/corpora/chat/train.txt", "elsewhere")
-        assert (found.cell, found.seed, found.params) == ("dataset=chat,method=oracle", 1, "params.yaml")
-        assert found.overrides == ["adaptation.epochs=2"]
+    found = options("adapt", "--cell=chat-oracle-1", "--output", "elsewhere", "--set", "adaptation.epochs=2")
+    assert (found.input, found.output) == ("data/private/corpora/chat/train.txt", "elsewhere")
+    assert (found.cell, found.seed, found.params) == ("dataset=chat,method=oracle", 1, "params.yaml")
+    assert found.overrides == ["adaptation.epochs=2"]
 
 
 def test_options_of_missing_columns_are_left_out(project):
@@ -52,16 +52,10 @@ def test_a_wrong_key_is_one_line(project, capsys, words, message):
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [
-        (None, "there is no cells.yaml here; run in the project's folder"),
-        ("<<<<<<< HEAD\ncells: {}\n", "'palimpsest cells' writes it again"),
-    ],
-)
-def test_cells_that_cannot_be_read_are_one_line(tmp_path, monkeypatch, capsys, cells, message):
-    monkeypatch.chdir(tmp_path)
-    if cells is not None:
-        (tmp_path / "cells.yaml").write_text(cells, encoding="utf-8")
+def test_cells_that_cannot_be_read_are_one_line(project, capsys):
+    (project / "cells.yaml").write_text("<<<<<<< HEAD\ncells: {}\n", encoding="utf-8")
     assert main(["adapt", "--cell", "chat-oracle-1"]) == 1
-    assert message in capsys.readouterr().err
+    assert "'palimpsest cells' writes it again" in capsys.readouterr().err
+    (project / "cells.yaml").unlink()
+    assert main(["adapt", "--cell", "chat-oracle-1"]) == 1
+    assert "there is no cells.yaml here; run in the project's folder" in capsys.readouterr().err
