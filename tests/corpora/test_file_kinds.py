@@ -3,7 +3,6 @@
 Expected documents, texts and counts are written by hand.
 """
 
-import gzip
 import io
 import json
 import sqlite3
@@ -15,11 +14,13 @@ import openpyxl
 import pyarrow
 import pyarrow.parquet
 import pytest
-from pypdf import PdfReader, PdfWriter
+from command_results import refusal
+from pypdf import PdfWriter
+from pypdf.generic import ContentStream, DecodedStreamObject, NameObject, read_object
 
-from tasks.cli import main
 from tasks.corpora.forms import form_of
 from tasks.corpora.own_text import OwnTextOptions
+from tasks.corpora.sources import archives
 from tasks.corpora.sources.detection import detected, texts_of
 from tasks.errors import CorpusError
 
@@ -62,31 +63,20 @@ def word():
     return stream.getvalue()
 
 
+FONTS = b"<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
+
+
 def pdf(*pages, password=None):
-    """A PDF with a line of text for each page, made by hand; an empty one is a scan."""
-    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    for number, lines in enumerate(pages):
+    """A PDF with lines of text on each page; an empty one is a scan."""
+    writer, stream = PdfWriter(), io.BytesIO()
+    for lines in pages:
+        page, content = writer.add_blank_page(595, 842), DecodedStreamObject()
+        page[NameObject("/Resources")] = read_object(io.BytesIO(FONTS), writer)
         shown = " T* ".join(f"({line}) Tj" for line in lines)
-        content = f"BT /F1 12 Tf 14 TL 50 700 Td {shown} ET"
-        font = "/Resources << /Font << /F1 3 0 R >> >>"
-        objects.append(f"<< /Type /Page /Parent 2 0 R {font} /Contents {5 + 2 * number} 0 R >>")
-        objects.append(f"<< /Length {len(content)} >>\nstream\n{content}\nendstream")
-    body, places = "%PDF-1.4\n", []
-    for number, one in enumerate(objects, start=1):
-        places.append(len(body))
-        body += f"{number} 0 obj\n{one}\nendobj\n"
-    table = "".join(f"{place:010d} 00000 n \n" for place in places)
-    body += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer\n"
-    body += f"<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{body.index('xref')}\n%%EOF\n"
-    if password is None:
-        return body.encode()
-    writer, stream = PdfWriter(PdfReader(io.BytesIO(body.encode()))), io.BytesIO()
-    writer.encrypt(password)
+        content.set_data(f"BT /F1 12 Tf 14 TL 50 700 Td {shown} ET".encode())
+        page.replace_contents(ContentStream(content, writer))
+    if password is not None:
+        writer.encrypt(password)
     writer.write(stream)
     return stream.getvalue()
 
@@ -193,14 +183,12 @@ ONE_TWO = [["One."], ["Two."]]
 KINDS = [
     ("a.txt", b"\xef\xbb\xbfOne.\r\nTwo.\n\nThree.", [["One."], ["Two."], [""], ["Three."]], {}),
     ("a.CSV", "id\tutterance\n1\tOne, or two.\n".encode("utf-16"), [["One, or two."]], {}),
-    ("a.tsv", 'id\tmessage\n1\t"One" she said\n2\t"\n', [['"One" she said'], ['"']], {}),
     ("a.tsv", '\ufeffid\ttext\n1\t"One."\n2\t"two\nlines and ""marks"""\n', [["One."], ['two\nlines and "marks"']], {}),
     ("a.Ndjson", f'{{"id": {"[" * 400}1{"]" * 400}, "sentence": "One."}}\n\n', [["One."]], {}),
     ("a.csv", "id|body\n1|One.\n2|Two.\n", ONE_TWO, {}),
     ("a", 'Id;Message\n1;"One\nmore"\n2;=2+3\n', [["One\nmore"], ["=2+3"]], {}),
     ("a.json", json.dumps(TICKETS), ONE_TWO, {}),
     ("a.json", json.dumps(STUDIO, indent=1), [["One."]], {}),
-    ("a.json", JSONL, ONE_TWO, {}),
     ("a.jsonl", f"{json.dumps(CHAT)}\n" * 2, [TURNS] * 2, {"system": 2, "no_text": 2, "media": 2}),
     ("a.jsonl", '{"conversations": [{"from": "human", "value": "One."}, {"from": "gpt", "value": "Two."}]}\n',
         [["One.", "Two."]], {}),
@@ -210,7 +198,6 @@ KINDS = [
     ("a.arrow", arrow(messages=[[{"content": "One."}, {"content": "Two."}]]), [["One.", "Two."]], {}),
     ("a.parquet", parquet(messages=[[{"role": "system", "content": "x"}, {"role": "user", "content": "One."}]]),
         [["One."]], {"system": 1}),
-    ("a", parquet(body=["One.", "Two."]), ONE_TWO, {}),
     ("a.vtt", VTT, [["Good day, Bo & all."], ["Hello."]], {"comments": 1, "sounds": 1}),
     ("a.txt", SRT, [["Good day.", "Is Bo there?"], ["Note: this stays."]], {}),
     ("a.txt", ANDROID, [["Good day\nat ten", "Bye"], ["At the beach", "Hello: yes"]], {"system": 3, "media": 2}),
@@ -231,7 +218,6 @@ KINDS = [
         ONE_TWO, {}),
     ("a.tar", packed({"b.txt": b"One.\nTwo.\n"}, "w"), ONE_TWO, {}),
     ("a.tgz", packed({"b.jsonl": JSONL.encode()}, "w:gz"), ONE_TWO, {}),
-    ("a.jsonl.gz", gzip.compress(JSONL.encode(), mtime=0), ONE_TWO, {}),
 ]  # fmt: skip
 
 
@@ -316,14 +302,9 @@ with zipfile.ZipFile(io.BytesIO(workbook([["text"], ["secret"]]))) as whole:
     CUT = packed({name: whole.read(name)[: -60 if "sheet1" in name else None] for name in whole.namelist()})
 REFUSED = {
     "OpenDocument": ("a.txt", packed({"mimetype": "x", "content.xml": "x"}), "OpenDocument file .*: save it as .xlsx"),
-    "a cut archive": ("a.zip", packed({"a.txt": b"secret" * 99})[:-40], "is damaged"),
     "a path outside": ("a.zip", packed({"../secret.txt": "x"}), "a file whose place is outside of it"),
-    "a path from the root": ("a.zip", packed({"/secret.txt": "x"}), "a file whose place is outside of it"),
     "a path outside a tar": ("a.tar", packed({"b/../../secret.txt": b"x"}, "w"), "a file whose place is outside of it"),
-    "a zip bomb": ("a.zip", packed({"a.txt": bytes(80 << 20)}), "unpacks to more than 200 times its size"),
-    "a gzip bomb": ("a.gz", gzip.compress(bytes(80 << 20), mtime=0), "line 1 is longer than 64 MiB"),
-    "an Excel bomb": ("a.xlsx", packed({"xl/workbook.xml": bytes(80 << 20)}), "unpacks to more than 200 times"),
-    "a cut gzip file": ("a.gz", gzip.compress(b"secret\n" * 99, mtime=0)[:-9], "is damaged or cut off"),
+    "a zip bomb": ("a.zip", packed({"a.txt": bytes(2 << 20)}), "unpacks to more than 200 times its size"),
     "a damaged workbook": ("a.xlsx", packed({"[Content_Types].xml": "x", "xl/workbook.xml": "<secret"}),
         r"is damaged \(\w+\); save it again"),
     "a cut sheet": ("a.xlsx", CUT, r"is damaged \(\w+\); save it again"),
@@ -333,9 +314,7 @@ REFUSED = {
     "a scan": ("a.pdf", pdf([], []), "has no text, only pictures of it"),
     "a damaged PDF": ("a.pdf", b"%PDF-1.7\nsecret", "is damaged"),
     "a picture": ("a.txt", b"\x89PNG\r\n", "a picture and cannot be read: give the text in it"),
-    "a sound": ("a", b"\0\0\0\x20ftypM4A secret", "a sound recording"),
     "bytes": ("a.txt", b"secret \x80\x00\x81\n", "is no text: it has bytes of another kind"),
-    "half of JSON": ("a.json", '{"secret": ', "line 1 is not JSON .column 12."),
     "deep JSON": ("a.json", "[" * 100_000, "is not JSON"),
     "XML": ("a.xml", "<?xml version='1.0'?><secret/>", "is XML and cannot be read"),
     "two encodings": ("a.txt", b"\xc3\xa4\nsecret \xe4\n", r"line 2: byte 8 .* 'iconv -f WINDOWS-1252 -t UTF-8"),
@@ -346,7 +325,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_read_is_refused_in_a_sentence_without_its_text(tmp_path, case):
+def test_what_cannot_be_read_is_refused_in_a_sentence_without_its_text(tmp_path, monkeypatch, case):
+    monkeypatch.setattr(archives, "LONGEST_LINE", 1 << 20)
     name, content, message = REFUSED[case]
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(CorpusError, match=message) as caught:
@@ -368,19 +348,11 @@ def test_sentences_that_resemble_other_forms_are_read(tmp_path, line):
     assert form_of(tmp_path / "a.txt") == "text"
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "says"),
-    [
-        ("a.jsonl", '{"text": "secret"}\n', "JSON lines"),
-        ("a.eml", "From: a@example.org\n\nsecret\n", "mail"),
-        ("a.srt", SRT, "subtitles"),
-    ],
-)
-def test_a_stage_that_reads_a_sentence_a_line_refuses_other_forms(tmp_path, capsys, name, content, says):
-    (tmp_path / name).write_text(content)
-    given = ["--output", str(tmp_path / "out.txt"), "--input", str(tmp_path / name)]
-    assert main(["mask", "--technique", "allow_list", *given]) == 1
-    said = capsys.readouterr().err
-    assert f"is {says}, and one sentence a line is read here. palimpsest.mask and 'palimpsest init' read" in said
-    assert "secret" not in said
-    assert not (tmp_path / "out.txt").exists()
+def test_a_stage_that_reads_a_sentence_a_line_refuses_other_forms(tmp_path):
+    for name, content, form in (("a.jsonl", '{"text": "secret"}\n', "JSON lines"), ("a.srt", SRT, "subtitles")):
+        (tmp_path / name).write_text(content)
+        files = ["--input", tmp_path / name, "--output", tmp_path / "out.txt"]
+        said = refusal("mask", "--technique", "allow_list", *files)
+        assert f"is {form}, and one sentence a line is read here. palimpsest.mask and 'palimpsest init' read" in said
+        assert "secret" not in said
+        assert not (tmp_path / "out.txt").exists()

@@ -37,10 +37,8 @@ def test_labels_and_documents_of_records(tmp_path, name, content):
     [
         ("a.jsonl", '{"text": "a"}\n{"body": "secret"}\n', {}, "line 2 has no text field 'text'"),
         ("a.jsonl", '{"text": "secret"}\n', {"document_field": "id"}, "line 1 has no field 'id'"),
-        ("a.txt", "secret\n", {"document_field": "id"}, "plain text and has no field 'id'"),
         ("a.txt", "secret\n", {"parts": "given"}, r"train\.\* or valid\.\* or test\.\*"),
         ("a.csv", "text,mood\na,b\nsecret\n", {"label_field": "mood"}, "line 3 has no field 'mood'"),
-        ("a.tsv", "tweet\tmood\na\tb\n", {}, "line 2 has no text field 'text'"),
         ("a.parquet", {"text": ["secret", None]}, {}, "row 2: column 'text' holds no text"),
         ("a.parquet", {"text": ["secret"], "n": [1]}, {"text_field": "body"}, "no column 'body'; there are: text, n"),
     ],
@@ -143,25 +141,12 @@ def test_a_column_of_parquet_is_replaced(tmp_path):
     assert found.schema.metadata == {b"origin": b"x"}
 
 
-def test_every_field_but_the_text_is_named(tmp_path):
-    for name, content, fields in [
-        ("a.csv", "id,text\n1,x\n", {"id"}),
-        ("a.jsonl", '{"text": "a"}\n{"text": "b", "late": {"name": "c"}}\n', {"late.name"}),
-        ("a.txt", "x\n", set()),
-    ]:
-        (tmp_path / name).write_text(content)
-        assert places_of(tmp_path / name).other_fields() == fields
-
-
 @pytest.mark.parametrize(
     ("name", "content", "options", "says"),
     [
         ("a.pdf", "%PDF-", {}, "is a PDF document: its texts cannot be written back"),
-        ("a.csv", "id,text\n1\n", {}, "a row without the column 'text'"),
         ("a.csv", 'id,text\n1,"open\n', {}, "has no other half"),
-        ("a.csv", "id,text\n1,x\n", {"text_field": "note"}, "no column 'note'"),
         ("a.json", '[{"text": "x"}]', {"document_field": "id"}, "Write it as JSON lines"),
-        ("a.jsonl", '{"text": "x"}\n{"text"\n', {}, "line 2"),
     ],
 )
 def test_files_that_cannot_be_written_back_are_refused(tmp_path, name, content, options, says):

@@ -26,12 +26,6 @@ def parsed(line):
     return parse_template(line, KINDS)
 
 
-def test_text_slots_numbers_modifiers_and_escapes():
-    city, name = Slot("CITY"), Slot("FIRST_NAME", 1, ("lower",))
-    assert parsed("Hi {FIRST_NAME:1|lower}, from {CITY}.").pieces == ("Hi ", name, ", from ", city, ".")
-    assert parsed(r"{{a}}\n\\n \# b").pieces == ("{a}\n\\n # b",)
-
-
 @given(text=st.one_of(st.text(alphabet="# {}\\ab\r\n", min_size=1), st.text(min_size=1)).filter(str.strip))
 def test_a_written_file_is_read_back(tmp_path_factory, text):
     file = tmp_path_factory.getbasetemp() / "t.txt"
@@ -120,18 +114,6 @@ def test_slots_of_one_number_are_one_person_of_one_gender(made_up):
     # A kind that asks for a gender decides for all slots of its number.
     lines = filled("said {PRONOUN_SUBJECT:1} of {FIRST_NAME_MALE:1}", made_up, 30)
     assert {line.text[:8] for line in lines} == {"said he "}
-
-
-def test_articles_of_names_stay_outside_and_are_not_doubled(made_up, monkeypatch):
-    monkeypatch.setattr(Sentence, "value", lambda sentence, slot: "the Alps")
-    for template, text in {
-        "We like {REGION}.": "We like the Alps.",
-        "{REGION} are high.": "The Alps are high.",
-        "our {REGION}, the {REGION}": "our Alps, the Alps",
-    }.items():
-        (line,) = filled(template, made_up, 1)
-        assert line.text == text
-        assert set(values(line)) == {"Alps"}
 
 
 # Variants ---------------------------------------------------------------------------------------------------------

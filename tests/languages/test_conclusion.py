@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from command_results import measured, refusal, write_records
-from scipy.stats import chi2, chi2_contingency
+from scipy.stats import chi2_contingency
 from scipy.stats.contingency import association
 
 ENGLISH = ["the house is very nice", "we went to the beach with friends", "they said it was a good film"]
@@ -32,11 +32,6 @@ def test_the_relation_is_found_and_its_loss_too(tmp_path, capsys):
     assert (same["cramers_v_change"], same["cramers_v_change_ci"]) == (0, [0, 0])
     assert broken["cramers_v_change_ci"][1] < 0
     assert raw["cramers_v_ci"][0] < raw["cramers_v"] < raw["cramers_v_ci"][1]
-    limit = raw["cramers_v_limit"]
-    assert chi2.sf(limit**2 * 300, 2) == pytest.approx(0.01)
-    assert raw["decided"] == (raw["cramers_v_ci"][0] > limit)
-    assert broken["cramers_v_ci"][0] < limit < broken["cramers_v_ci"][1]
-    assert not broken["decided"]
     # 0.6 against 0.3 of a hundred each.
     assert raw["z"]["a - b"] == pytest.approx(0.3 / (0.45 * 0.55 * 0.02) ** 0.5)
     assert raw["z_ci"]["a - b"][0] < raw["z"]["a - b"] < raw["z_ci"]["a - b"][1]
@@ -47,7 +42,6 @@ def test_the_relation_is_found_and_its_loss_too(tmp_path, capsys):
     ("labels", "error"),
     [
         ("aaa", "all lines have one label"),
-        ("ab", "has 3 lines and labels"),
         ([f"private {n}" for n in range(60)], "60 different labels; give at most"),
     ],
 )

@@ -148,18 +148,10 @@ ARABIZI = "ana knt f ddar w huwa ja m3a sahbu je ne sais pas pourquoi"
 ARABIC = "أنا كنت في البيت مع صاحبي اليوم"
 
 
-@pytest.mark.parametrize(
-    ("pair", "lines", "unused"),
-    [
-        ("fr ar", [ARABIZI, "wach nta mzyan had nhar je suis très content de te voir"], ["ar"]),
-        ("en ru", ["ya ne znayu chto delat but we can go home now"], ["ru"]),
-        ("en hi", ["mujhe nahi pata but we can go home now"], ["hi"]),
-        ("fr ar", [ARABIZI, ARABIC], []),
-        ("en hi-Latn", ["mujhe nahi pata but we can go home now"], []),
-    ],
-)
-def test_a_list_in_another_script_than_the_text_is_not_used(pair, lines, unused):
-    assert WordLanguages(pair.split(), [line.split() for line in lines]).in_other_script == unused
+def test_a_list_in_another_script_than_the_text_is_not_used():
+    for lines, unused in (([ARABIZI, "wach nta mzyan had nhar je suis très content de te voir"], ["ar"]),
+                          ([ARABIZI, ARABIC], [])):  # fmt: skip
+        assert WordLanguages(["fr", "ar"], [line.split() for line in lines]).in_other_script == unused
 
 
 @pytest.mark.parametrize(
@@ -167,7 +159,6 @@ def test_a_list_in_another_script_than_the_text_is_not_used(pair, lines, unused)
     [
         ("en zh", "jieba", "OK了，我们[MASK][PERSON]去 don’t go。", "OK 了 ， 我们 [MASK] [PERSON] 去 don’t go 。"),
         ("en ja", "ipadic", "昨日OKでした、コーヒーを飲んだ", "昨日 OK でし た 、 コーヒー を 飲ん だ"),
-        ("de tr", "numpy", "我们 sind   hier", "我们 sind hier"),
     ],
 )
 def test_lines_of_scripts_without_spaces_are_divided_and_nothing_is_lost(languages, package, text, words):

@@ -23,14 +23,6 @@ def test_every_form_and_every_kind_of_slot_can_be_filled(part):
         assert Thing(made_up, random.Random(1)).make(kind.lower().removesuffix("_female").removesuffix("_male"))
 
 
-def test_parts_of_one_thing_agree():
-    for seed in range(50):
-        thing = Thing(all_values(), random.Random(seed), female=seed % 2 == 0)
-        assert thing.make("full_name") == f"{thing['first']} {thing['last']}"
-        assert thing.make("pronoun_subject") == ("she" if seed % 2 == 0 else "he")
-        assert thing.make("initials") == f"{thing['first'][0]}.{thing['last'][0]}."
-
-
 def test_check_digits_of_cards_and_accounts_are_right():
     random_numbers = random.Random(5)
     for _ in range(100):

@@ -1,8 +1,6 @@
 """Text that is unlike sentences: nothing of it is lost, and it takes neither much time nor much memory."""
 
 import json
-import subprocess
-import sys
 import time
 
 import pytest
@@ -56,33 +54,14 @@ def test_previewing_them_does_not_steer_the_terminal(tmp_path, text, capsys):
         assert not set("\x7f\x85\u2028\u2029\u202e\u2066") & set(output)
 
 
-LONG_LINES = {
-    "sentences": "Tom's a cat; he lives in Paris. ",
-    "addresses": "a@",
-    "dots": ".",
-    "emoji": "😀",
-    "right to left": "שלום עולם ",
-    "control characters": "\x01a\x02 ",
-}
+LONG_LINES = {"sentences": "Tom's a cat; he lives in Paris. ", "addresses": "a@", "emoji": "😀", "signs": "\x01a\x02 "}
 
 
 @pytest.mark.parametrize("kind", LONG_LINES)
-def test_a_line_of_a_megabyte_takes_time_in_proportion(tmp_path, text, kind):
-    text.write_text(LONG_LINES[kind] * (1_000_000 // len(LONG_LINES[kind].encode())) + "\nthe end\n", encoding="utf-8")
+def test_a_long_line_takes_time_in_proportion(tmp_path, text, kind):
+    text.write_text(LONG_LINES[kind] * (300_000 // len(LONG_LINES[kind].encode())) + "\nthe end\n", encoding="utf-8")
     before = time.process_time()
     assert main([*ALLOW_LIST, "--input", str(text), "--output", str(tmp_path / "masked.txt")]) == 0
-    assert time.process_time() - before < 8  # hours if it were quadratic
+    assert time.process_time() - before < 2.4  # hours if it were quadratic
     lines = list(read_lines(tmp_path / "masked.txt"))
     assert (len(lines), lines[1]) == (2, "the end")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sentences", "emoji"])
-def test_a_long_line_under_a_tagger_takes_no_more_than_its_share_of_memory(tmp_path, text, kind):
-    unit = LONG_LINES[kind]
-    text.write_text(unit * (500_000 // len(unit.encode())) + "\nAngela Merkel left.\n", encoding="utf-8")
-    files = ["--input", text, "--output", tmp_path / "masked.txt", "--report", tmp_path / "r.json"]
-    command = [sys.executable, "-m", "tasks.cli", *TAGGED, *map(str, files)]
-    subprocess.run(command, check=True, capture_output=True)
-    assert list(read_lines(tmp_path / "masked.txt"))[1] == "[MASK] [MASK] left."
-    assert json.loads((tmp_path / "r.json").read_text())["peak_memory_bytes"] < 1.5e9

@@ -1,15 +1,12 @@
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.corpora.words import word_spans
-from tasks.errors import ModelError
 from tasks.masking.combined_techniques import CombinedTechniques
 from tasks.masking.lists.allowed_words import AllowedWords
 from tasks.masking.taggers import entity_tagger
-from tasks.masking.taggers.spacy_tagger import set_up_spacy
-from tasks.masking.technique import Finding, MaskingTally, Technique
+from tasks.masking.technique import Finding, Technique
 from tasks.masking.techniques import AnyTechnique
 from tasks.settings.checks import check_settings
 
@@ -55,15 +52,6 @@ def test_class_source_score_and_reason():
     assert found("union", Finds("a", "5", "MASK"), shape)["5"].label == "NUMBER"
 
 
-def test_a_part_that_loses_a_line_is_named():
-    class Loses(Finds):
-        def findings(self, lines):
-            return (result for result in super().findings(lines) if result[0] != "b")
-
-    with pytest.raises(ModelError, match="line 2: the part broken or an earlier one did not give back"):
-        list(CombinedTechniques([Finds("a", ""), Loses("broken", "")], "union").findings(["a", "b", "c"]))
-
-
 VOCABULARY = ["a", "b", "c", "d", "e"]
 PART = st.tuples(st.booleans(), st.sets(st.sampled_from(VOCABULARY)))
 
@@ -77,27 +65,6 @@ def test_allowed_words_are_those_that_no_tagger_can_have_masked(parts, rule):
     masked = {VOCABULARY[finding.start // 2] for finding in findings}
     assert (combined.allowed_words or set()) == set(VOCABULARY) - masked
     assert CombinedTechniques([*lists, *eager, Finds("tagger", "")], "union").allowed_words is None
-
-
-def test_a_tagger_for_each_language(learned_once, tmp_path):
-    """Both taggers find a word of either language; each is asked for the words of its own alone."""
-    lines = ["we went to the house with my sister yesterday", "mi hermana no quería comer nada esta mañana"]
-    set_up_spacy()
-    parts = []
-    for code, names in (("en", ("house", "hermana")), ("es", ("sister", "mañana"))):
-        pipeline = spacy.blank(code)
-        pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": name} for name in names])
-        pipeline.to_disk(tmp_path / code)
-        tagger = {"kind": "entity_tagger", "tagger": {"kind": "spacy", "model": str(tmp_path / code)}}
-        of_language = {"kind": "language_lists", "lists": {"en": "all", "es": "all", code: 0}, "mask_names": False}
-        parts.append({"kind": "combination", "rule": "intersection", "parts": [tagger, of_language]})
-    settings = check_settings(AnyTechnique, {"kind": "combination", "rule": "union", "parts": parts}, "options")
-    technique = settings.build(None, 1)
-    masked = [text for text, _ in technique.mask(lines, "class", MaskingTally(), with_spans=False)]
-    assert masked == [
-        "we went to the [PERSON] with my sister yesterday",
-        "mi hermana no quería comer nada esta [PERSON]",
-    ]
 
 
 def test_every_tagger_masks_what_any_of_those_that_ship_finds(monkeypatch, shipped):

@@ -79,7 +79,7 @@ def test_markers_come_from_params_and_options_go_before_them(changed):
     assert report["parameters"]["markers"] == {"style": "mask", "merge": False}
 
 
-def test_a_combination_from_params_and_from_options(changed):
+def test_a_combination_from_params(changed):
     both = (
         "masking:\n  both:\n    kind: combination\n    rule: intersection\n    markers: {style: class}\n"
         "    parts: [{kind: vocabulary_threshold, allowed_words: 2, path: words.txt}, {kind: entity_tagger}]\n"
@@ -90,6 +90,3 @@ def test_a_combination_from_params_and_from_options(changed):
     assert masked == "[PERSON] [PERSON] lives in Berlin.\n"
     assert Path("kept").read_text() == "berlin\nin\n"
     assert "words.txt" in report["inputs"]
-    masked, _ = mask("Angela Merkel lives in Berlin.\n", "both", *options, "--set", "rule=union")
-    assert masked == "[PERSON] [PERSON] [MASK] in [LOCATION].\n"
-    assert Path("kept").read_text() == ""

@@ -1,6 +1,4 @@
-import io
 import re
-import sys
 
 import pytest
 
@@ -31,22 +29,6 @@ def test_words_and_reasons_in_plain_text(text, capsys):
     assert "met" not in [row[0] for row in found]
     assert "<U+001B>[31m<U+202E>😀" in output
     assert "in 4 lines" in output
-
-
-def test_the_texts_own_escape_sequence_does_not_reach_a_terminal(text, monkeypatch):
-    class Terminal(io.TextIOWrapper):
-        def isatty(self):
-            return True
-
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    terminal = Terminal(io.BytesIO(), encoding="utf-8")
-    monkeypatch.setattr(sys, "stdout", terminal)
-    preview(text, "--lines", 4)
-    terminal.flush()
-    output = terminal.buffer.getvalue().decode()
-    assert re.search(r"\x1b\[[\d;]*m*Zoltan\x1b\[0m", output)
-    assert "<U+001B>[31m" in re.sub(r"\x1b\[[\d;]*m", "", output)
 
 
 def test_the_page_is_private_whole_and_free_of_other_files(tmp_path, text, capsys):

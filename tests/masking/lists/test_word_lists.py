@@ -1,6 +1,7 @@
 """Lists of words that are never masked: the one that ships, the user's, and the most frequent ones of a vocabulary."""
 
 import pytest
+import wordfreq
 from hypothesis import given
 from hypothesis import strategies as st
 from restoring import restored
@@ -8,6 +9,7 @@ from restoring import restored
 from tasks.corpora.word_list import read_word_list
 from tasks.corpora.words import fold, words_of
 from tasks.errors import ParameterError
+from tasks.made_up.made_up import all_values
 from tasks.masking.lists import allowed_words
 from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowList
 from tasks.masking.lists.allowed_words import AllowedWords
@@ -15,28 +17,20 @@ from tasks.masking.lists.vocabulary_threshold import VocabularyThreshold
 from tasks.masking.technique import MaskingTally, Technique
 from tasks.settings.checks import check_settings
 
-NAMES = """James Mary Robert Jennifer Michael Linda David William Susan Thomas Sarah Karen Lisa Daniel Nancy Mark Paul
-Jack Rose Frank Grace Bill Ray Art Gene Dean Faith Joy Dawn Ruby Lily Amber Crystal Eve Iris Pat Drew Rob Nick Bob Tom
-Sue Robin Jay Lance Max Guy April June Summer Autumn Penny Ginger Violet Daisy Olive Pearl Victor Earl Chuck Wade Cliff
-Rocky Misty Sandy Candy Kitty Mohammed Wei Priya Aisha Juan José Yuki Olga Fatima Smith Johnson Williams Brown Jones
-Garcia Miller Lopez Wilson Moore Jackson Lee White Young Allen King Wright Scott Nguyen Hill Green Baker Hall Cook Bell
-Cooper Ward Brooks Gray Wood Ross Foster Butler Barnes Fisher Price Stone Fox Hunter Knight Bishop Mason Porter Fields
-Banks Parks Woods Rice Page Lane Cross Snow Frost Marsh Burns London Paris Chicago Boston Seattle Dallas Austin Berlin
-Rome Tokyo Delhi Moscow Phoenix Buffalo Mobile Reading Bath Nice Split Lincoln Madison America England France Germany
-China India Turkey Jordan Chad Mali Cuba Georgia Jersey Texas Ohio Europe Africa Pacific Google Amazon Apple Microsoft
-Oracle Intel Ford Shell Visa Chase Target Costco Nike Puma Coke Subway Disney Orange Dell Zoom Slack Delta five twelve
-hundred million 1 1990 5pm Monday Sunday January March August Christmas""".split()
+NAMES = """Smith Johnson Brown Lee White Young King Hill Green Baker Hall Cook Bell Price Stone Fox Knight Rice Page
+Cross London Paris Chicago Boston Phoenix Buffalo Mobile Reading Bath Nice Split America England Turkey Jordan Chad
+Texas Google Amazon Apple Shell Target Orange Delta five twelve hundred million 1 1990 5pm Monday Sunday January March
+August Christmas""".split()
 """People, places, companies, numbers and dates."""
 
 
 def test_the_shipped_list_holds_common_words_and_no_names():
     kept = read_word_list(SHIPPED_LIST).words
+    given = [name for is_female in (True, False) for name in all_values().first["en_US", is_female].values]
     # A city, but an everyday word first.
-    assert set(map(fold, NAMES)) & kept <= {"nice"}
+    assert set(map(fold, [*given, *NAMES])) & kept == {"nice"}
     assert 4800 <= len(kept) <= 5200
-    text = """I don't know what you'd like to do, but we can't stay here; they're going to close the door soon. It was
-    a good day and she will talk about her work, may ask him for help, because
-    there's nothing wrong with us. yeah ok haha"""
+    text = "I don't know what you'd like to do, but we can't stay here; they're going to close the door soon."
     assert not [word for word in words_of(text) if fold(word) not in kept]
     lines = SHIPPED_LIST.read_text(encoding="utf-8").splitlines()
     assert lines == sorted(set(lines))
@@ -62,16 +56,14 @@ LIST = "the a we is it's don't walk cat like dog café may based"
         # Each form must itself be on the list.
         ("walk walks walked walking cats", "walk [MASK] [MASK] [MASK] [MASK]"),
         # Contractions are words; possessive endings neither save nor lose a word.
-        ("it's it’s IT'S don't won't The", "it's it’s IT'S don't [MASK] The"),
+        ("it’s IT'S don't won't The", "it’s IT'S don't [MASK] The"),
         ("the cat's, Tom's and Tom’s", "the cat's, [MASK]'s [MASK] [MASK]’s"),
         # Each part of a hyphened word is looked up by itself.
         ("Chicago-based cat-like cat/dog", "[MASK]-based cat-like cat/dog"),
         # A word with a digit is masked, its signs stay.
         ("5 $5 1,000.50 5pm cat5 10%", "[MASK] $[MASK] [MASK] [MASK] [MASK] [MASK]%"),
         # Addresses are masked whole, also where each of their words is kept.
-        ("cat@dog.com the@cat.dog", "[MASK] [MASK]"),
-        ("http://the.cat/dog www.cat.com cat.com", "[MASK] [MASK] [MASK]"),
-        ("@cat #dog", "[MASK] [MASK]"),
+        ("cat@dog.com http://the.cat/dog cat.com @cat #dog", "[MASK] [MASK] [MASK] [MASK] [MASK]"),
         # NFKC and format characters make no difference, accents do.
         ("ｃａｔ ca\u00adt cafe\u0301 café cafe", "ｃａｔ ca\u00adt cafe\u0301 café [MASK]"),
         ("кот 猫 γάτα", "[MASK] [MASK] [MASK]"),
@@ -97,27 +89,22 @@ TEXT = st.text(alphabet="aAtThe catis.,'\"()[]\\MASK5@:/-\t\u00a0é😀", max_si
     st.lists(TEXT.map(lambda text: text.replace("\n", " ")), max_size=5),
     st.sampled_from(["mask", "class"]),
     st.booleans(),
+    st.sampled_from([{}, {"_MOST_WRITTEN": 3, "_MOST_JUDGED": 5}]),
 )
-def test_the_remembered_way_is_the_plain_way_and_the_sidecar_restores_the_text(lines, style, merge):
+def test_the_remembered_way_is_the_plain_way_and_the_sidecar_restores_the_text(lines, style, merge, most_remembered):
+    """Also where the memory is small and forgets."""
     technique = AllowedWords(ALLOWED, "list")
     fast_tally, plain_tally, unmerged_tally = MaskingTally(), MaskingTally(), MaskingTally()
-    fast = list(technique.mask(lines, style, fast_tally, with_spans=True, merge=merge))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, most in most_remembered.items():
+            patch.setattr(allowed_words, name, most)
+        fast = list(technique.mask(lines, style, fast_tally, with_spans=True, merge=merge))
     assert fast == list(Technique.mask(technique, lines, style, plain_tally, with_spans=True, merge=merge))
     unmerged = list(technique.mask(lines, style, unmerged_tally, with_spans=True))
     assert fast_tally == plain_tally == unmerged_tally
     for line, (text, spans), (_, alone) in zip(lines, fast, unmerged, strict=True):
         assert [span.original for span in spans] == [span.original for span in alone]
         assert restored(line, text, spans) == line
-
-
-def test_forgetting_changes_nothing(monkeypatch):
-    monkeypatch.setattr(allowed_words, "_MOST_WRITTEN", 3)
-    monkeypatch.setattr(allowed_words, "_MOST_JUDGED", 5)
-    lines = [f"Tom{number % 7}, a cat {number % 5}" for number in range(50)] + ["x" * 100 + " a"]
-    tally = MaskingTally()
-    masked = [text for text, _ in AllowedWords(ALLOWED, "list").mask(lines, "mask", tally, with_spans=False)]
-    assert masked == ["[MASK], a cat [MASK]"] * 50 + ["[MASK] a"]
-    assert (tally.words, tally.masked_words) == (202, 101)
 
 
 def threshold(allowed_words, **more):
@@ -146,7 +133,9 @@ def test_most_frequent_folded_words_stay_unmasked_and_reasons_say_the_rank(count
     assert threshold(3, path=str(path)).build(counts, 1).allowed_words == {"the", "of", "bee"}
 
 
-def test_without_a_file_the_published_frequencies_are_taken():
+def test_without_a_file_the_published_frequencies_are_taken(monkeypatch):
+    small = wordfreq.get_frequency_dict("en", "small")
+    monkeypatch.setattr(wordfreq, "get_frequency_dict", lambda language, wordlist: small)
     technique = threshold(100, vocabulary_size=20_000).build(None, 1)
     assert {"the", "of", "and", "you"} <= technique.allowed_words
     assert len(technique.allowed_words) == 100

@@ -21,8 +21,6 @@ def masked(shipped):
     [
         ("presidio", "his card: 4111\u00a01111\u202f1111\u20071111, ok",
             "his card: [IDENTIFIER]\u00a0[IDENTIFIER]\u202f[IDENTIFIER]\u2007[IDENTIFIER], ok"),
-        ("presidio", "his card: 4111\u20131111\u20131111\u20131111, ok",
-            "his card: [IDENTIFIER]\u2013[IDENTIFIER]\u2013[IDENTIFIER]\u2013[IDENTIFIER], ok"),
         ("presidio", "his card: 4111\u20111111\u20111111\u20111111, ok", "his card: [IDENTIFIER], ok"),
         ("presidio", "his card: 4111\u200b1111\u200b1111\u200b1111, ok", "his card: [IDENTIFIER], ok"),
         ("presidio", "his card: ４１１１１１１１１１１１１１１１, ok", "his card: [IDENTIFIER], ok"),
@@ -34,7 +32,6 @@ def masked(shipped):
             ("5@3 euros, a @ home", "1748503543012 please check this :)", "use std::vector here")),
         # By their form, whatever a model says.
         ("crf", "iban de89370400440532013000 please", "iban [IDENTIFIER] please"),
-        ("crf", "ip 2001:db8::1 ok", "ip [IDENTIFIER] ok"),
         ("crf", "id 110bcd25-a55d-453a-8046-1297901ea002 failed", "id [IDENTIFIER] failed"),
         # Names in signs for letters.
         *(("crf", f"we met {name} Smith here", "we met [PERSON] [PERSON] here") for name in

