@@ -12,7 +12,6 @@ example:
   palimpsest stream --recogniser models/recogniser --encoded test.safetensors --references test/manifest.jsonl
 """
 
-import json
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -21,9 +20,8 @@ import numpy as np
 from pydantic import Field
 
 from tasks.command import StageCommand
-from tasks.corpora.text_lines import write_lines
 from tasks.language_model.normalisation import normalise
-from tasks.options import READ, WRITE
+from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.base import Settings
@@ -31,7 +29,7 @@ from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.settings import SearchSettings, WordErrorSettings
 from tasks.speech.word_errors.error_report import error_warnings, mean_with_interval, measure_errors, shown_rate
 from tasks.speech.word_errors.references import read_references
-from tasks.speech.word_errors.word_error_rate_command import ErrorFiles, listing_path
+from tasks.speech.word_errors.word_error_rate_command import ErrorFiles
 from tasks.speech.word_errors.word_errors import count_errors, mixed_units
 
 if TYPE_CHECKING:
@@ -61,9 +59,6 @@ class StreamFiles(ErrorFiles):
     """recogniser that encoded the speech"""
     encoded: Annotated[str, READ]
     """encoded speech to decode"""
-    output: Annotated[str | None, WRITE] = None
-    """file for the partial results (JSON lines), private; the aligned errors of the final results go to a second file,
-    with the ending .errors.txt"""
 
 
 class Partial(NamedTuple):
@@ -150,14 +145,8 @@ def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: 
     recogniser = load_recogniser(files.recogniser)
     speech = read_encoded(files.encoded, recogniser)
     texts = decoded(recogniser, speech, settings)
-    if files.output:
-        records = (
-            {"utterance_id": name, "partials": [{"seconds": round(s, 3), "text": t} for s, t in of_utterance]}
-            for name, of_utterance in texts.items()
-        )
-        write_lines(files.output, (json.dumps(record, ensure_ascii=False) for record in records), private=True)
     ends = {name: of[-1][1] for name, of in texts.items()}
-    measured = measure_errors(files.count(references, ends, groups, listing_path(files.output)), sampling)
+    measured = measure_errors(files.count(references, ends, groups), sampling)
     partials = {name: [partial(*each) for each in of] for name, of in texts.items()}
     measured |= {"synthetic_speech": speech.synthetic, "held_back": {}}
     shown = []

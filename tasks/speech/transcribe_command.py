@@ -16,7 +16,6 @@ examples:
 
 import json
 import time
-from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -75,11 +74,11 @@ def transcribe(settings: TranscribeSettings, files: TranscribeFiles, cell: Cell,
     set_up_torch(resources.threads)
     report = Report()
     rate, text_of = _whisper(files.model, settings) if files.model else _trained(files.recogniser, settings, report)
-    started, lines, tally = time.perf_counter(), [], Counter[str]()
+    started, lines = time.perf_counter(), []
     for path, of in facts.items():
         each = range(of.channels) if settings.channels == "separate" and of.channels > 1 else [None]
         for channel in each:
-            text = text_of(read_audio(path, rate, maximum_seconds=limit, tally=tally, channel=channel))
+            text = text_of(read_audio(path, rate, maximum_seconds=limit, channel=channel))
             lines.append({"audio": path} | ({} if channel is None else {"channel": channel}) | {"text": text})
     if files.output:
         write_lines(files.output, (json.dumps(line, ensure_ascii=False) for line in lines), private=True)
@@ -90,9 +89,6 @@ def transcribe(settings: TranscribeSettings, files: TranscribeFiles, cell: Cell,
     return report.measure(
         recordings=len(facts),
         texts=len(lines),
-        words=sum(len(str(line["text"]).split()) for line in lines),
-        mixed_down=tally["mixed_down"],
-        resampled=tally["resampled"],
         audio_seconds=round(seconds, 3),
         real_time_factor=(time.perf_counter() - started) / seconds,
     )

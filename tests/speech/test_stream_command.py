@@ -1,7 +1,5 @@
 """Partial results: what is held back and taken back, how late words are, and that a live system hears the same."""
 
-import json
-
 import pytest
 import torch
 from command_results import measured, report, write_records
@@ -35,15 +33,15 @@ def test_words_held_back_by_hand(words, seen, erased, lag):
 
 
 def stream(recogniser_folder, tmp_path, **seconds):
-    """The command for noise of these lengths, and its output."""
-    manifest, encoded, output = write_noise(tmp_path, **seconds), tmp_path / "encoded", tmp_path / "partials.jsonl"
+    """The command for noise of these lengths."""
+    manifest, encoded = write_noise(tmp_path, **seconds), tmp_path / "encoded"
     given = ["--recogniser", recogniser_folder, "--threads", "1"]
     measured("encode-speech", *given, "--manifest", manifest, "--output", encoded)
-    return ["stream", *given, "--encoded", encoded, "--references", manifest, "--output", output], output
+    return ["stream", *given, "--encoded", encoded, "--references", manifest]
 
 
 def test_figures_by_hand(recogniser_folder, tmp_path, monkeypatch):
-    command, _ = stream(recogniser_folder, tmp_path, u1=0.4, u2=0.4)
+    command = stream(recogniser_folder, tmp_path, u1=0.4, u2=0.4)
     results = {"u1": SPOKEN, "u2": [(1, "yes")]}
     said = [{"utterance_id": name, "text": of[-1][1]} for name, of in results.items()]
     write_records(tmp_path / "manifest.jsonl", said)
@@ -57,14 +55,13 @@ def test_figures_by_hand(recogniser_folder, tmp_path, monkeypatch):
     assert by_words["all"]["average_lag_seconds"] == 5 / 2
 
 
-def test_partial_results_are_those_of_the_audio_that_was_heard(recogniser_folder, tmp_path):
-    lengths = {"long": 1.3, "short": 0.4}
-    command, output = stream(recogniser_folder, tmp_path, **lengths)
+def test_partial_results_are_those_of_the_audio_that_was_heard(recogniser_folder, tmp_path, monkeypatch):
+    lengths, found = {"long": 1.3, "short": 0.4}, {}
+    command, decoded = stream(recogniser_folder, tmp_path, **lengths), stream_command.decoded
+    monkeypatch.setattr(stream_command, "decoded", lambda *given: found.update(decoded(*given)) or found)
     document = report(*command, "--set", "step_seconds=0.25")
     assert document["measured"]["synthetic_speech"]
     assert "the speech is synthesised; its numbers do not hold for recorded speech" in document["warnings"]
-    records = map(json.loads, output.read_text().splitlines())
-    found = {one["utterance_id"]: [(each["seconds"], each["text"]) for each in one["partials"]] for one in records}
     assert [seconds for seconds, _ in found["long"]] == [0.25, 0.5, 0.75, 1.0, 1.25, 1.3]
     assert [seconds for seconds, _ in found["short"]] == [0.25, 0.4]
     recogniser = load_recogniser(recogniser_folder)

@@ -4,7 +4,6 @@ videos by the libraries of FFmpeg in the package PyAV."""
 import io
 import math
 import re
-from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,47 +42,37 @@ def _filter(from_rate: int, to_rate: int) -> "Resample":
 
 
 class AudioFacts(NamedTuple):
-    """Length and channels of an audio file."""
+    """Length, channels and sample rate of an audio file."""
 
     seconds: float
     channels: int
+    sample_rate: int
 
 
 def audio_facts(path: str | Path, *, maximum_seconds: float = math.inf) -> AudioFacts:
-    """Length and channels; only the last sample is decoded, of M4A and videos all. Raises ``SpeechError`` like
+    """Facts of a file; only the last sample is decoded, of M4A and videos all. Raises ``SpeechError`` like
     ``read_audio``, except for damage in the middle and for samples that are not finite."""
     with open_audio(path, maximum_seconds) as file:
         _samples(file, path, file.frames - 1)
-        return AudioFacts(file.frames / file.samplerate, file.channels)
+        return AudioFacts(file.frames / file.samplerate, file.channels, file.samplerate)
 
 
 def read_audio(
-    path: str | Path,
-    sample_rate: int,
-    *,
-    maximum_seconds: float = math.inf,
-    tally: Counter[str] | None = None,
-    channel: int | None = None,
+    path: str | Path, sample_rate: int, *, maximum_seconds: float = math.inf, channel: int | None = None
 ) -> torch.Tensor:
     """The recording as float32 (samples,), mono, in [-1, 1], at ``sample_rate`` Hz.
 
     Several channels become their mean, as in players and other recognisers' tools, unless one ``channel`` (from 0) is
-    chosen. ``tally`` counts recordings that are ``mixed_down``, ``resampled``, and resampled from a lower rate,
-    ``narrow_band``.
+    chosen.
 
     Raises ``SpeechError`` if the file is missing, empty, no audio, truncated, damaged, has samples that are not finite,
     or is longer than ``maximum_seconds`` (by its header, before anything but M4A and videos is decoded).
     """
     with open_audio(path, maximum_seconds) as file:
         samples, rate = _samples(file, path), file.samplerate
-    mixed = samples.shape[1] > 1 and channel is None
-    signal = torch.from_numpy(samples.mean(axis=1) if mixed else samples[:, channel or 0].copy())
+    signal = torch.from_numpy(samples.mean(axis=1) if channel is None else samples[:, channel].copy())
     if not torch.isfinite(signal).all():
         raise _unusable(path, "has samples that are no numbers (NaN or infinity); convert it")
-    if tally is not None:
-        tally["mixed_down"] += mixed
-        tally["resampled"] += rate != sample_rate
-        tally["narrow_band"] += rate < sample_rate
     # Floating-point samples and filter ripples can exceed full scale.
     return resample(signal, rate, sample_rate).clamp(-1.0, 1.0)
 
@@ -108,7 +97,6 @@ def _samples(file: "SoundFile", path: str | Path, begin: int = 0) -> "numpy.ndar
 
 
 _CHUNK_SIZES = re.compile(r"^\s*(?:data|SSND|FORM|RIFF) : (\d+) \(should be (\d+)\)", re.MULTILINE)
-_SPHERE_SAMPLES = re.compile(rb"^sample_count -i (\d+)", re.MULTILINE)
 _UNKNOWN_SIZE = 0x7FFFF000
 """Smallest length that programs write into the header of WAV in a pipe, where they cannot know it."""
 _NO_END = ("without an End-Of-Stream flag", "lacks an end-of-stream bit", "Junk after the last page")
@@ -128,9 +116,6 @@ def open_audio(path: str | Path, maximum_seconds: float = math.inf) -> "SoundFil
     except (soundfile.LibsndfileError, TypeError):  # TypeError: raw samples, which have no header
         file = soundfile.SoundFile(_decoded(path))
     sizes = [tuple(map(int, pair)) for pair in _CHUNK_SIZES.findall(file.extra_info)]
-    if file.format == "NIST":
-        with open(path, "rb") as stream:
-            sizes += [(int(stated), file.frames) for stated in _SPHERE_SAMPLES.findall(stream.read(1024))]
     cut = any(actual < stated < _UNKNOWN_SIZE for stated, actual in sizes)
     seconds, problem = file.frames / file.samplerate, ""
     if cut or any(note in file.extra_info for note in _NO_END):

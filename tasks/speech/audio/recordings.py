@@ -17,7 +17,6 @@ from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.audio_file import audio_facts, open_audio
 from tasks.speech.audio.manifest import Utterance
 
-_NAMED = 5
 _BEYOND_SECONDS = 0.1
 """Seconds that a segment may end after the end of its recording, since times are rounded."""
 
@@ -57,15 +56,6 @@ def usable_recordings(
         else:
             usable.append(checked)
     return usable, dict(sorted(left_out.items()))
-
-
-def left_out_sentence(left_out: dict[str, list[str]]) -> str:
-    """A sentence on the left-out utterances, with the first ids of each reason; empty if all are used."""
-    parts = [
-        f"{len(names)} {reason} ({', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
-        for reason, names in left_out.items()
-    ]
-    return f"left out: {'; '.join(parts)}" if parts else ""
 
 
 def _checked(utterance: Utterance, maximum_seconds: float) -> tuple[Utterance, float] | LeftOut:

@@ -71,7 +71,7 @@ class WallStreetJournalSpeech(_Recordings):
 
     kind: Literal["wsj"]
     source: SourcePath
-    """Folder that holds the discs' folders; recordings as ``.wav`` or ``.flac`` instead of, or next to, ``.wv1``."""
+    """Folder that holds the discs' folders, and the recordings as ``.wav`` or ``.flac``."""
     folders: list[str] = Field(default_factory=list)
     """Names of folders, such as ``si_et_20``, to choose recordings below them; empty for all."""
 
@@ -84,19 +84,6 @@ class KaldiSpeech(_Recordings):
     """Folder that holds ``text`` and ``wav.scp``, and if needed ``segments`` and ``utt2spk``."""
 
 
-class ParquetSpeech(_Recordings):
-    """Parquet files with a column ``audio``, as on the Hugging Face hub; their recordings are written out. The default
-    columns are those of ASCEND (Mandarin and English, CC BY-SA 4.0)."""
-
-    kind: Literal["parquet"]
-    source: SourcePath
-    """One of the files, or a folder with all of them."""
-    name: str = "id"
-    """Column of the utterance ids."""
-    text: str = "transcription"
-    """Column of the transcripts."""
-
-
 class SyntheticSpeech(Settings):
     """Speech synthesised from a text; always marked as synthetic."""
 
@@ -106,6 +93,6 @@ class SyntheticSpeech(Settings):
     synthesis: SynthesisSettings = SynthesisSettings()
 
 
-RecordedSpeech = ManifestSpeech | LibriSpeech | WallStreetJournalSpeech | KaldiSpeech | ParquetSpeech
+RecordedSpeech = ManifestSpeech | LibriSpeech | WallStreetJournalSpeech | KaldiSpeech
 SpeechSettings = Annotated[RecordedSpeech | SyntheticSpeech, Field(discriminator="kind")]
 """Recordings with their words, by ``kind``."""

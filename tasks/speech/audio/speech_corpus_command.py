@@ -1,14 +1,14 @@
 """Check recordings and write a manifest of them, or synthesise speech from a text.
 
 The setting source names the data, and the setting kind its form: manifest, librispeech, wsj
-(converted from shorten), kaldi, parquet or synthetic. A manifest, the default, has JSON lines
+(converted from shorten), kaldi or synthetic. A manifest, the default, has JSON lines
 {"utterance_id", "audio", "text"}, with audio paths relative to the file. A source of
 kind synthetic is a text with one sentence a line, which eSpeak NG speaks.
 
 Recordings are WAV, FLAC, OGG, MP3, AIFF or M4A, of any sample rate. Those that cannot be used are left
 out; the report counts and names them. The output is a folder with manifest.jsonl. Recordings stay
-where they are. Parts of longer recordings, and recordings in Parquet files, are written to the
-folder segments next to the manifest. Synthetic recordings are written next to the manifest, and
+where they are. Parts of longer recordings are written to the folder segments next to the
+manifest. Synthetic recordings are written next to the manifest, and
 marked as synthetic. All of it is readable by you alone (modes 0700 and 0600).
 
 Examples:
@@ -35,6 +35,8 @@ from tasks.speech.audio.settings import RecordedSpeech, SpeechSettings, Syntheti
 if TYPE_CHECKING:
     from tasks.speech.audio.manifest import Utterance
 
+_NAMED = 5
+"""Left-out utterances that are named, for each reason."""
 SUMMARY = "check recordings and write a manifest of them, or synthesise speech"
 
 
@@ -57,19 +59,18 @@ def speech_corpus(
     from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
     from tasks.speech.audio import speech_sources
     from tasks.speech.audio.manifest import write_manifest
-    from tasks.speech.audio.recordings import left_out_sentence, usable_recordings
+    from tasks.speech.audio.recordings import usable_recordings
 
-    segments = Path(files.output) / "segments"
     readers: dict[str, Any] = {
         "manifest": speech_sources.read_any_manifest,
         "librispeech": speech_sources.read_librispeech,
         "wsj": speech_sources.read_wsj_speech,
         "kaldi": speech_sources.read_kaldi,
-        "parquet": lambda table: speech_sources.read_parquet_speech(table, segments),
     }
     found = list(readers[settings.kind](settings))
-    usable, left_out = usable_recordings(found, settings.maximum_seconds, segments)
-    sentence = left_out_sentence(left_out)
+    usable, left_out = usable_recordings(found, settings.maximum_seconds, Path(files.output) / "segments")
+    named = (f"{len(names)} {reason} ({', '.join(names[:_NAMED])})" for reason, names in left_out.items())
+    sentence = f"left out: {'; '.join(named)}" if left_out else ""
     if not usable:
         raise SpeechError(f"source {settings.source!r} has no utterance that can be used; {sentence}")
     utterances, lengths = zip(*usable, strict=True)
@@ -86,14 +87,11 @@ def speech_corpus(
 def _measured(utterances: "Sequence[Utterance]", seconds: float, left_out: dict[str, int]) -> Report:
     from tasks.language_model.normalisation import normalise
 
-    synthetic = sum(utterance.synthetic for utterance in utterances)
     return Report().measure(
-        synthetic=synthetic > 0,
-        synthetic_utterances=synthetic,
+        synthetic=any(utterance.synthetic for utterance in utterances),
         utterances=len(utterances),
         words=sum(len(normalise(utterance.text)) for utterance in utterances),
         audio_seconds=round(seconds, 3),
-        speakers=len({utterance.speaker for utterance in utterances if utterance.speaker is not None}),
         left_out=left_out,
     )
 

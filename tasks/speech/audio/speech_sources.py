@@ -3,12 +3,10 @@
 LibriSpeech (Panayotov et al. 2015): ``PART/SPEAKER/CHAPTER/SPEAKER-CHAPTER.trans.txt`` has a line for each utterance,
 and its FLAC file is in the same folder.
 
-WSJ (Paul and Baker 1992): the discs' recordings (``.wv1``, ``.wv2``) are NIST SPHERE files compressed with shorten,
-which libsndfile cannot read. Convert them first, into ``.wav`` or ``.flac`` files of the same names, in the same folder
-or another folder below the source, for example with ``sph2pipe -f wav -p -c 1 440c0401.wv1 440c0401.wav``. Uncompressed
-``.wv1`` files are read directly; ``.wv2``, the second microphone, is ignored. The words are those of the detailed
-transcripts (``.dot``; else ``.lsn``, else ``.ptx``), without the transcribers' marks. Verbalised punctuation
-(``,COMMA``) was spoken and stays a word.
+WSJ (Paul and Baker 1992): the discs' recordings (``.wv1``) are compressed with shorten, which libsndfile cannot read.
+Convert them first, into ``.wav`` or ``.flac`` files of the same names anywhere below the source, for example with
+``sph2pipe -f wav -p -c 1 440c0401.wv1 440c0401.wav``. The words are those of the detailed transcripts (``.dot``),
+without the transcribers' marks. Verbalised punctuation (``,COMMA``) was spoken and stays a word.
 
 A Kaldi data folder (kaldi-asr.org/doc/data_prep.html) has ``text`` (``UTTERANCE WORDS``), ``wav.scp``
 (``RECORDING FILE``), ``segments`` (``UTTERANCE RECORDING BEGIN END``, in seconds) if recordings are longer than
@@ -33,14 +31,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.parquet_lines import parquet_batches, parquet_files
 from tasks.corpora.sources.wsj import transcribed_utterance
 from tasks.corpora.text_lines import finite_number, read_lines
 from tasks.errors import SpeechError
-from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.speech.audio.manifest import Utterance, read_manifest
 from tasks.speech.audio.recordings import Found, LeftOut
-from tasks.speech.audio.settings import KaldiSpeech, LibriSpeech, ManifestSpeech, ParquetSpeech, WallStreetJournalSpeech
+from tasks.speech.audio.settings import KaldiSpeech, LibriSpeech, ManifestSpeech, WallStreetJournalSpeech
 from tasks.speech.audio.utterance_lines import named_lines, read_json_lines, read_records
 
 _TRANSCRIPTS = "*.trans.txt"
@@ -74,57 +70,27 @@ def read_librispeech(settings: LibriSpeech) -> Found:
     yield from (found[name] for name in sorted(found))
 
 
-_RECORDINGS = (".flac", ".wav", ".wv1")
-"""The first that an utterance has is read."""
-_WSJ_TRANSCRIPTS = (".dot", ".lsn", ".ptx")
-_WSJ_ID = re.compile(r"[0-9a-z]{8}", re.IGNORECASE)
-
-
 def read_wsj_speech(settings: WallStreetJournalSpeech) -> Found:
     """The utterances of the chosen folders in the order of their ids; the speaker is their first three letters.
 
-    Left out: recordings without a transcript. Raises ``SpeechError`` if the source or all transcripts are missing.
+    Left out: recordings without a transcript. Raises ``SpeechError`` if the source, a chosen folder or all transcripts
+    are missing.
     """
     source = _existing(settings.source, "the folder that holds the discs' folders")
     files = sorted(path for path in source.rglob("*") if path.is_file())
-    words = _words(files)
+    lines = (line for path in files if path.suffix.lower() == ".dot" for line in read_lines(path))
+    words = {name.lower(): text for text, name in filter(None, map(transcribed_utterance, lines))}
     if not words:
-        raise SpeechError(
-            f"source {str(source)!r} has no transcripts (.dot, .lsn or .ptx); copy the discs' folders there"
-        )
-    audio = _audio(files, source, settings.folders)
-    for name in sorted(audio):
+        raise SpeechError(f"source {str(source)!r} has no transcripts (.dot); copy the discs' folders there")
+    recordings = [path.relative_to(source) for path in files if path.suffix.lower() in (".wav", ".flac")]
+    _check_names(settings.folders, {folder for path in recordings for folder in path.parts[:-1]}, "folders", source)
+    chosen = [path for path in recordings if not settings.folders or set(path.parts) & set(settings.folders)]
+    for path in sorted(chosen, key=lambda path: path.stem.lower()):
+        name = path.stem.lower()
         if name in words:
-            yield Utterance(name, audio[name].absolute(), words[name], name[:3])
+            yield Utterance(name, (source / path).absolute(), words[name], name[:3])
         else:
             yield LeftOut("no_transcript", name)
-
-
-def _words(files: Iterable[Path]) -> dict[str, str]:
-    """Text by utterance, from the detailed transcript if there is one."""
-    words: dict[str, str] = {}
-    for path in (path for ending in _WSJ_TRANSCRIPTS for path in files if path.suffix.lower() == ending):
-        for number, line in enumerate(read_lines(path), start=1):
-            utterance = transcribed_utterance(line)
-            if utterance is not None:
-                words.setdefault(utterance[1].lower(), utterance[0])
-            elif line.strip():
-                raise SpeechError(
-                    f"{str(path)!r}: line {number} is no utterance; a line of a transcript is 'TEXT (UTTERANCE-ID)'"
-                )
-    return words
-
-
-def _audio(files: Iterable[Path], source: Path, folders: list[str]) -> dict[str, Path]:
-    """The file of each utterance, with the first readable ending."""
-    candidates = [path for path in files if path.suffix.lower() in _RECORDINGS and _WSJ_ID.fullmatch(path.stem)]
-    names = {path: set(path.relative_to(source).parts[:-1]) | {source.name} for path in candidates}
-    _check_names(folders, set().union(*names.values()), "folders", source)
-    audio: dict[str, Path] = {}
-    for path in sorted(candidates, key=lambda path: _RECORDINGS.index(path.suffix.lower())):
-        if not folders or names[path] & set(folders):
-            audio.setdefault(path.stem.lower(), path)
-    return audio
 
 
 def read_kaldi(settings: KaldiSpeech) -> Found:
@@ -246,27 +212,6 @@ def _part(folder: Path, record: dict[str, Any]) -> Utterance | LeftOut | list[st
         return LeftOut("no_recording", name)
     span = None if begin is None or seconds is None else (begin, begin + seconds)
     return Utterance(name, found, str(text), None if speaker is None else str(speaker), span=span, channel=channel)
-
-
-def read_parquet_speech(settings: ParquetSpeech, folder: Path) -> Found:
-    """The rows in order; their recordings are written into a private folder, which is replaced as a whole.
-
-    Left out: rows without a recording, and rows with the name of an earlier one.
-    """
-    source, seen = _existing(settings.source, "a Parquet file, or a folder of them"), set[str]()
-    columns = [settings.name, settings.text, "audio"]
-    with atomic_folder(folder, private=True) as fresh:
-        batches = (batch for file in parquet_files(source) for batch in parquet_batches(file, columns, rows=64))
-        for row in (row for batch in batches for row in batch.to_pylist()):
-            name, audio = str(row[settings.name]), row["audio"] or {}
-            if name in seen or not audio.get("bytes"):
-                yield LeftOut("duplicate" if name in seen else "no_recording", name)
-                continue
-            seen.add(name)
-            path = f"{len(seen):07d}{Path(audio.get('path') or '').suffix}"
-            (fresh / path).write_bytes(audio["bytes"])
-            (fresh / path).chmod(PRIVATE_MODE)
-            yield Utterance(name, folder.absolute() / path, str(row[settings.text] or ""))
 
 
 def _existing(source: str | Path, what: str) -> Path:

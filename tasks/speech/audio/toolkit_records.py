@@ -5,16 +5,13 @@
 | JSON lines or an array, with usual names of keys | NeMo, Hugging Face and others |
 | a folder with ``1best_recog/text`` and ``1best_recog/score``, ``2best_recog`` and so on | ESPnet |
 | a file ``UTTERANCE.json`` with ``text`` and ``segments`` | Whisper (a transcript) |
-| ``{"utts": {UTTERANCE: {"output": [...]}}}`` | ESPnet 1 |
 | a folder with ``text`` or ``words_text``, ids ``UTTERANCE-N``, and files of costs | Kaldi |
 | a text with ``UTTERANCE WORDS`` or ``WORDS (UTTERANCE)`` | Kaldi, sclite |
 
-A record has ``utterance_id``, and ``text``, ``reference`` or ``hypotheses``. Costs become scores by their sign, and
-probabilities (``confidence``) by their logarithm.
+A record has ``utterance_id``, and ``text``, ``reference`` or ``hypotheses``. Costs become scores by their sign.
 """
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -22,16 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
-from tasks.corpora.text_lines import finite_number
 from tasks.errors import CorpusError, SpeechError
 from tasks.speech.audio.utterance_lines import Numbered, named_lines, read_json_lines
 
 _IDS = ("utterance_id", "utt_id", "uttid", "utt", "id", "key")
 _FILES = ("audio_filepath", "audio", "file")
-_LISTS = ("hypotheses", "nbest", "n_best", "n-best", "hyps", "beams", "alternatives", "predictions", "output")
+_LISTS = ("hypotheses", "nbest", "n_best", "n-best", "hyps", "beams", "alternatives", "predictions")
 _TEXTS = ("text", "transcript", "hypothesis", "hyp", "sentence", "pred_text")
 _SCORES = ("score", "total_score", "log_prob", "logprob", "log_probability", "am_score", "acoustic_score")
-_PROBABILITIES = ("confidence", "probability")
 _REFERENCES = ("reference", "ref", "text", "transcript")
 _COSTS = ("ac_cost", "lm_cost", "acwt", "lmwt")
 """Files of costs in a folder of Kaldi; a hypothesis has the sum of all that are there."""
@@ -70,12 +65,10 @@ def toolkit_records(path: str | Path, what: str = "file", *, nbest: bool = False
 
 
 def _of_json(path: Path, first: str, what: str) -> Numbered:
-    """The utterances of JSON lines, or of a file that is one array or one object of ESPnet 1."""
+    """The utterances of JSON lines, or of a file that is one array or one object."""
     if first.startswith("[") or first == "{":
         with suppress(ValueError, RecursionError):
             whole = json.loads("\n".join(read_compressed_lines(path)))
-            if isinstance(whole, dict) and isinstance(utterances := whole.get("utts"), dict):
-                whole = [{"utterance_id": name, **one} for name, one in utterances.items() if isinstance(one, dict)]
             values = whole if isinstance(whole, list) else [whole]
             yield from enumerate((_renamed(value, path) for value in values), start=1)
             return
@@ -101,9 +94,7 @@ def _renamed(record: Any, path: Path) -> dict[str, Any] | str:  # noqa: ANN401 -
     if entries is not None:
         scores = [*(_first(record, ("scores", "logprobs"), list) or []), *[None] * len(entries)]
         found["hypotheses"] = [_hypothesis(*pair) for pair in zip(entries, scores, strict=False)]
-        of_espnet = bool(entries) and isinstance(entries[0], dict) and "rec_text" in entries[0]
-        reference = entries[0].get("text") if of_espnet else _first(record, _REFERENCES)
-        if reference is not None:
+        if (reference := _first(record, _REFERENCES)) is not None:
             found["reference"] = reference
     return found
 
@@ -112,17 +103,9 @@ def _hypothesis(entry: Any, score: Any) -> Any:  # noqa: ANN401 - what JSON can 
     """A hypothesis with ``text`` and ``score``, as far as it has them."""
     if isinstance(entry, str):
         return {"text": entry, "score": score}
-    if isinstance(entry, list) and len(entry) == 2:
-        return {"text": entry[0], "score": entry[1]}
     if not isinstance(entry, dict):
         return entry
-    found = next((entry[key] for key in _SCORES if key in entry), score)
-    if found is None:
-        share = finite_number(_first(entry, _PROBABILITIES))
-        found = math.log(share) if share is not None and 0 < share <= 1 else None
-    pieces = entry.get("rec_text")  # of ESPnet 1
-    text = pieces.removesuffix("<eos>").replace("▁", " ").strip() if isinstance(pieces, str) else _first(entry, _TEXTS)
-    return {"text": text, "score": found}
+    return {"text": _first(entry, _TEXTS), "score": next((entry[key] for key in _SCORES if key in entry), score)}
 
 
 def _in_folder(folder: Path) -> Iterator[dict[str, Any]]:

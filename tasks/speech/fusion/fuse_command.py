@@ -26,7 +26,7 @@ from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
 from tasks.speech.rescoring.settings import FuseSettings
 from tasks.speech.word_errors.error_report import error_warnings, measure_errors, shown_errors
-from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
+from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles
 
 SUMMARY = "decode encoded speech, fused with a language model"
 
@@ -65,7 +65,6 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
         **dict.fromkeys(NAMES),
         "internal_lm": settings.fusion.internal_lm if files.model else None,
         "recogniser_hash": recogniser.hash,
-        "units_hash": units.hash,
         "synthetic_speech": test.synthetic,
         "overlap": files.overlap(test.references),
     }
@@ -74,9 +73,7 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
     fusion, weights = None, ""
     if files.model:
         given = read_weights(str(files.weights), settings, recogniser)
-        scorers, measured["model_vocabulary_hash"] = fusion_scorers(
-            files.model, settings.fusion.internal_lm, recogniser
-        )
+        scorers = fusion_scorers(files.model, settings.fusion.internal_lm, recogniser)
         fusion, weights = weighted(scorers, given), "".join(f"; {name} {value:g}" for name, value in given.items())
         measured |= given
     started = time.perf_counter()
@@ -90,12 +87,10 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
             scores.setdefault(units.decode(hypothesis.units), hypothesis.score)
         nbest.append(NbestList(name, test.references[name], tuple(ScoredHypothesis(*each) for each in scores.items())))
     texts = {one.utterance_id: one.hypotheses[0].text for one in nbest}
-    errors = files.count(test.references, texts, groups, listing_path(files.output))
+    errors = files.count(test.references, texts, groups, files.output)
     write_nbest(files.output, nbest)
     audio_seconds = sum(test.seconds.values())
     measured |= measure_errors(errors, settings.word_errors) | {
-        "audio_seconds": audio_seconds,
-        "decode_seconds": seconds,
         "real_time_factor": seconds / audio_seconds if audio_seconds else None,
     }
     shown = f"{shown_errors(measured)}{weights}; real-time factor {measured['real_time_factor']:.3f}"

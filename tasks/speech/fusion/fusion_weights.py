@@ -10,7 +10,6 @@ the word error rate of a real decoding are not used.
 
 import itertools
 import json
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,16 +45,15 @@ Scorers = Mapping[str, Scorer]
 """Scorers by the names of their weights."""
 
 
-def fusion_scorers(model: str, internal: InternalModel, recogniser: Recogniser) -> tuple[Scorers, str | None]:
-    """The scorers for a recogniser's beam search, and the hash of the language model's vocabulary."""
-    language_model = open_language_model(model)
-    words, units = language_model.next_words(), SpelledUnits(recogniser.units)
+def fusion_scorers(model: str, internal: InternalModel, recogniser: Recogniser) -> Scorers:
+    """The scorers for a recogniser's beam search."""
+    words, units = open_language_model(model).next_words(), SpelledUnits(recogniser.units)
     found: dict[str, Scorer] = {BONUS: WordCounts(units)}
     if any(token.startswith(WORD_BEGIN) for token in words.vocabulary.tokens):
         found[LM] = UnitModel(words, recogniser.units.pieces)
     else:
         found[LM] = WordLookahead(words, units)
-    return found | ({INTERNAL: ZeroEncoder()} if internal == "zero_encoder" else {}), language_model.vocabulary_hash
+    return found | ({INTERNAL: ZeroEncoder()} if internal == "zero_encoder" else {})
 
 
 def weighted(scorers: Scorers, weights: Mapping[str, float]) -> Fusion:
@@ -159,8 +157,7 @@ def tuned_weights(
 
     Of equal points the one with smaller weights counts.
     """
-    started, fusion = time.perf_counter(), settings.fusion
-    lists = _DevLists(scorers, recogniser, dev)
+    fusion, lists = settings.fusion, _DevLists(scorers, recogniser, dev)
     words = sum(map(len, lists.references))
     if not words:
         raise SpeechError("none of the references of --dev-manifest holds a word; give the words that were said")
@@ -182,12 +179,8 @@ def tuned_weights(
         "wer": decoded[best] / words,
         "wer_alone": decoded[_ALONE] / words,
         "deviations": tuned.deviation,
-        "utterances": len(dev.tensors),
-        "words": words,
         "at_edge_of_grid": promised.at_edge,
-        "empty_references": sum(not reference for reference in lists.references),
         "not_encoded": len(dev.references) - len(dev.tensors),
         "grid": promised.grid(words),
         "decoded": [{**dict(zip(NAMES, point, strict=True)), "wer": wrong / words} for point, wrong in decoded.items()],
-        "tuning_seconds": time.perf_counter() - started,
     }

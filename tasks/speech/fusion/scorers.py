@@ -10,9 +10,9 @@ import torch
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError, ModelError
 from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.language_models import NextWords
+from tasks.language_model.language_models import NextWords, encode_sentences
 from tasks.language_model.sequence_tree import SequenceTree
-from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
+from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
 from tasks.speech.recogniser.units import WORD_BEGIN, Units
 from tasks.speech.search.scorer import PredictorStates, UnitScorer
 
@@ -116,21 +116,10 @@ def unit_vocabulary(pieces: list[str]) -> Vocabulary:
     return Vocabulary(tuple(names))
 
 
-def encode_units(path: str, units: Units) -> EncodedText:
-    """A text file as unit ids after the special tokens, numbered as by ``unit_vocabulary``.
-
-    Raises ``CorpusError`` if no line has a word.
-    """
-    texts = list(read_lines(path))
-    found = [(number, ids) for number, ids in enumerate(units.encode_all(texts), start=1) if ids]
-    if not found:
+def encode_units(path: str, units: Units, vocabulary: Vocabulary) -> EncodedText:
+    """The lines of a text file that have a word, as ids of ``unit_vocabulary``; ``CorpusError`` if none has."""
+    every = (ids for ids in units.encode_all(list(read_lines(path))) if ids)
+    sentences = [tuple(vocabulary.tokens[unit + _SPECIAL] for unit in ids) for ids in every]
+    if not sentences:
         raise CorpusError(f"text {path!r} holds no word; a language model needs text")
-    tokens = [token for _, ids in found for token in (START_ID, *(unit + _SPECIAL for unit in ids), END_ID)]
-    return EncodedText(
-        tokens=np.array(tokens, dtype=np.int32),
-        offsets=np.cumsum([0, *(len(ids) + 2 for _, ids in found)]),
-        lines=np.array([number for number, _ in found], dtype=np.int64),
-        empty_lines=len(texts) - len(found),
-        marker_like=0,
-        markers_are_targets=True,
-    )
+    return encode_sentences(sentences, vocabulary)

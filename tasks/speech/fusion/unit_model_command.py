@@ -42,17 +42,15 @@ def unit_language_model(settings: NgramStage, files: UnitModelFiles, cell: Cell,
 
     check_replaceable(files.output)
     units, order = load_recogniser(files.recogniser).units, settings.ngram.order
-    vocabulary, text = unit_vocabulary(units.pieces), encode_units(files.input, units)
+    vocabulary = unit_vocabulary(units.pieces)
+    text = encode_units(files.input, units, vocabulary)
     model, _ = estimate(text, order, len(vocabulary))
     save_ngrams(files.output, model, vocabulary)
     shown = f"order {order} over {len(units.pieces)} units, from {text.sentences:,} sentences"
     return Report(shown=shown).measure(
         units=len(units.pieces),
-        units_hash=units.hash,
-        vocabulary_hash=vocabulary.hash,
         order=order,
         sentences=text.sentences,
-        text_units=text.words,
     )
 
 

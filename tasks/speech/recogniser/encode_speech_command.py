@@ -40,41 +40,32 @@ def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, 
 
     set_up_torch(resources.threads)
     recogniser, utterances = load_recogniser(files.recogniser), read_manifest(files.manifest)
-    speech, seconds, tally = encode_utterances(recogniser, utterances, settings.maximum_seconds)
+    speech, seconds, facts = encode_utterances(recogniser, utterances, settings.maximum_seconds)
     write_encoded(files.output, speech)
-    without_frames = sum(not len(frames) for frames in speech.tensors.values())
-    audio_seconds = sum(speech.seconds.values())
+    audio_seconds, rate = sum(speech.seconds.values()), recogniser.settings.features.sample_rate
     shown = (
         f"{len(utterances):,} utterances, {audio_seconds / 60:.1f} minutes of speech, real-time factor "
         f"{seconds / audio_seconds:.4f}; {files.output}"
     )
     report = Report(shown=shown).measure(
         utterances=len(utterances),
-        without_frames=without_frames,
-        mixed_down=tally["mixed_down"],
-        resampled=tally["resampled"],
+        without_frames=sum(not len(frames) for frames in speech.tensors.values()),
         synthetic=speech.synthetic,
         recogniser_hash=recogniser.hash,
         audio_seconds=round(audio_seconds, 3),
-        encode_seconds=round(seconds, 3),
         real_time_factor=seconds / audio_seconds,
-        frame_seconds=recogniser.frame_seconds,
-        threads=resources.threads,
     )
-    rate = recogniser.settings.features.sample_rate
     for count, what in (
-        (without_frames, "utterances are too short to be encoded; their words will be missing"),
-        (tally["mixed_down"], "recordings have several channels, which were mixed down"),
+        (report.measured["without_frames"], "utterances are too short to be encoded; their words will be missing"),
+        (sum(of.channels > 1 for of in facts), "recordings have several channels, which were mixed down"),
         (
-            tally["narrow_band"],
+            sum(of.sample_rate < rate for of in facts),
             f"recordings have fewer than {rate:,} samples a second, as on the telephone; expect many errors, unless "
             "the recogniser learned from such speech",
         ),
     ):
         if count:
             report.warn(f"{count} {what}")
-    if speech.synthetic:
-        report.warn("the speech is synthetic")
     return report
 
 

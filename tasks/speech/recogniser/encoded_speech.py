@@ -7,7 +7,6 @@ words as the recording does: encoded private speech is private.
 
 import json
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,9 +17,9 @@ from torch import Tensor
 from tasks.batches import batches_that_fit
 from tasks.errors import SpeechError
 from tasks.files.atomic_file import atomic_writer
-from tasks.speech.audio.audio_file import read_audio
-from tasks.speech.audio.manifest import Utterance, recording_seconds
-from tasks.speech.recogniser.recogniser import Recogniser, as_float16, not_finite
+from tasks.speech.audio.audio_file import AudioFacts, read_audio
+from tasks.speech.audio.manifest import Utterance, recording_facts
+from tasks.speech.recogniser.recogniser import Recogniser, as_float16
 from tasks.speech.word_errors.references import read_references
 
 _FORMAT = "palimpsest encoded speech 1"
@@ -52,13 +51,10 @@ class EncodedSpeech:
 
 
 def write_encoded(path: str | Path, speech: EncodedSpeech) -> None:
-    """Write encoded utterances as float16. Raises ``SpeechError`` if a frame is not finite."""
+    """Write encoded utterances as float16."""
     from safetensors.torch import save
 
-    stored = as_float16(speech.tensors)
-    if (name := not_finite(stored)) is not None:
-        raise SpeechError(f"the encoding of {name!r} is not finite as float16; leave its recording out")
-    tensors = {f"{_PREFIX}{name}": value for name, value in stored.items()}
+    tensors = {f"{_PREFIX}{name}": value for name, value in as_float16(speech.tensors).items()}
     document = {"format": _FORMAT, "recogniser": speech.recogniser_hash, "utterance_ids": list(speech.tensors)}
     document |= {name: getattr(speech, name) for name in _FACTS}
     with atomic_writer(path, private=True, binary=True) as stream:
@@ -100,20 +96,20 @@ def read_transcribed(encoded: str, manifest: str, recogniser: Recogniser) -> Enc
 
 def encode_utterances(
     recogniser: Recogniser, utterances: Sequence[Utterance], maximum_seconds: float
-) -> tuple[EncodedSpeech, float, Counter[str]]:
+) -> tuple[EncodedSpeech, float, list[AudioFacts]]:
     """Encode recordings, longest first.
 
-    Returns the speech, the seconds for features and encoder without reading the files, and counts of changes to
-    recordings (``read_audio``). Utterances that are too short have frames (0, D). Raises ``SpeechError`` that lists all
+    Returns the speech, the seconds for features and encoder without reading the files, and the facts of the files.
+    Utterances that are too short have frames (0, D). Raises ``SpeechError`` that lists all
     recordings that are unreadable or too long, as far as headers and last samples show, or names a damaged one.
     """
     from tqdm import tqdm
 
     features = recogniser.settings.features
-    lengths = recording_seconds(utterances, maximum_seconds)
-    seconds = {each.utterance_id: length for each, length in zip(utterances, lengths, strict=True)}
+    facts = recording_facts(utterances, maximum_seconds)
+    seconds = {each.utterance_id: of.seconds for each, of in zip(utterances, facts, strict=True)}
     found = dict.fromkeys(seconds, torch.zeros(0, recogniser.settings.architecture.encoding))
-    tally, clock = Counter[str](), 0.0
+    clock = 0.0
     # The longest first, so that a lack of memory shows at once.
     ordered = sorted(utterances, key=lambda each: (-seconds[each.utterance_id], each.utterance_id))
     with tqdm(total=len(utterances), desc="encode-speech", unit="utterance", disable=None, leave=False) as bar:
@@ -122,7 +118,7 @@ def encode_utterances(
         ):
             signals = {}
             for each in batch:
-                signal = read_audio(each.audio, features.sample_rate, maximum_seconds=maximum_seconds, tally=tally)
+                signal = read_audio(each.audio, features.sample_rate, maximum_seconds=maximum_seconds)
                 if len(signal) > features.window_samples:
                     signals[each.utterance_id] = signal
             if signals:
@@ -132,4 +128,4 @@ def encode_utterances(
                 found |= dict(zip(signals, encoded, strict=True))
             bar.update(len(batch))
     synthetic = any(utterance.synthetic for utterance in utterances)
-    return EncodedSpeech(recogniser.hash, seconds, synthetic, found), clock, tally
+    return EncodedSpeech(recogniser.hash, seconds, synthetic, found), clock, facts

@@ -20,7 +20,7 @@ from safetensors.torch import load as read_tensors
 from safetensors.torch import save as tensors_as_bytes
 from torch import Tensor
 
-from tasks.errors import ModelError, SpeechError
+from tasks.errors import SpeechError
 from tasks.files.atomic_file import atomic_folder, atomic_writer
 from tasks.language_model.model_folder import SETTINGS, WEIGHTS, check_replaceable, checked_content, read_settings
 from tasks.settings.base import Settings
@@ -167,12 +167,6 @@ class Recogniser:
     hash: str = ""
     """SHA-256 of weights, units, statistics and settings; empty before it is saved."""
 
-    @property
-    def frame_seconds(self) -> float:
-        """Seconds of speech in one encoded frame."""
-        features = self.settings.features
-        return features.hop_samples * self.settings.architecture.reduction / features.sample_rate
-
     def features(self, samples: Tensor) -> Tensor:
         """Normalised features (T, bands) of a signal (samples,) at the recogniser's sample rate."""
         return self.feature_statistics.normalise(log_mel(samples, self.settings.features))
@@ -203,28 +197,24 @@ _UNITS, _STATISTICS = "units.model", "statistics.json"
 
 
 def as_float16(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Copies to store."""
-    return {name: value.detach().cpu().half().contiguous() for name, value in tensors.items()}
-
-
-def not_finite(tensors: Mapping[str, Tensor]) -> str | None:
-    """Name of the first tensor with a value that is not finite, such as one beyond the range of float16."""
-    return next((name for name, value in tensors.items() if not bool(torch.isfinite(value).all())), None)
+    """Copies to store. Raises ``SpeechError`` for a value that is not finite, such as one beyond float16's range."""
+    stored = {name: value.detach().cpu().half().contiguous() for name, value in tensors.items()}
+    for name, value in stored.items():
+        if not bool(torch.isfinite(value).all()):
+            raise SpeechError(f"{name!r} is not finite as float16; leave the recording out, or train more slowly")
+    return stored
 
 
 def save_recogniser(folder: str | Path, recogniser: Recogniser) -> str:
     """Write a recogniser folder and return the recogniser's hash; an earlier folder stays until the new is complete.
 
     Weights are stored as float16. The folder has mode 0700 and its files 0600. Raises ``ModelError`` if the folder
-    holds something else, or if a weight is not finite.
+    holds something else.
     """
     check_replaceable(folder)
-    weights = recogniser.model.state_dict()
-    tensors = as_float16(weights)
-    if (name := not_finite(tensors)) is not None:
-        raise ModelError(f"weight {name!r} is not finite as float16; train again with a smaller learning_rate")
+    weights = as_float16(recogniser.model.state_dict())
     statistics = {name: value.tolist() for name, value in vars(recogniser.feature_statistics).items()}
-    contents = {WEIGHTS: tensors_as_bytes(tensors), _STATISTICS: json.dumps(statistics).encode()}
+    contents = {WEIGHTS: tensors_as_bytes(weights), _STATISTICS: json.dumps(statistics).encode()}
     contents |= dict(zip(_unit_files(recogniser.units.languages), recogniser.units.models, strict=True))
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     document = {"format": _FORMAT, "kind": _KIND, "description": as_plain(recogniser.settings), "files": hashes}

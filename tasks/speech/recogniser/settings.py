@@ -86,14 +86,9 @@ class RecogniserArchitecture(Settings):
             value = getattr(self, name)
             if value % self.reduction:
                 raise ValueError(f"{name} is {value!r} and no multiple of reduction, {self.reduction!r}")
-        if self.width % self.heads:
-            raise ValueError(f"reduction * reduction_input is {self.width} and no multiple of heads, {self.heads!r}")
+        if (width := self.reduction * self.reduction_input) % self.heads:
+            raise ValueError(f"reduction * reduction_input is {width} and no multiple of heads, {self.heads!r}")
         return self
-
-    @property
-    def width(self) -> int:
-        """Units of the encoder's layers."""
-        return self.reduction * self.reduction_input
 
 
 class RecogniserTraining(Settings):

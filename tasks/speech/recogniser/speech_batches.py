@@ -15,6 +15,7 @@ from tasks.speech.recogniser.recogniser import FeatureStatistics, pad_features
 from tasks.speech.recogniser.settings import AugmentationSettings, TrainedRecogniser
 from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.units import Units
+from tasks.torch_setup import stand_in_for_torchaudio_extension
 from tasks.training.loop import Batches, Step
 from tasks.training.ranks import ALONE, RankPlan
 
@@ -22,26 +23,26 @@ _TIME_SHARE = 0.125
 """Largest share of an utterance for one mask in time."""
 
 
-def hide_parts(features: Tensor, settings: AugmentationSettings, generator: np.random.Generator) -> Tensor:
+def hide_parts(features: Tensor, settings: AugmentationSettings, seed: int) -> Tensor:
     """A copy of normalised features (T, bands) with some bands and stretches set to 0, the mean.
 
     Source: Park and others, SpecAugment (2019), without time warping.
     """
-    features = features.clone()
-    frames, bands = features.shape
-    for _ in range(settings.frequency_masks):
-        start, width = _stretch(bands, min(settings.frequency_width, bands), generator)
-        features[:, start : start + width] = 0
-    longest = min(settings.time_width, int(_TIME_SHARE * frames))
-    for _ in range(settings.time_masks):
-        start, width = _stretch(frames, longest, generator)
-        features[start : start + width] = 0
-    return features
+    stand_in_for_torchaudio_extension()
+    from torchaudio.transforms import SpecAugment
 
-
-def _stretch(size: int, longest: int, generator: np.random.Generator) -> tuple[int, int]:
-    width = int(generator.integers(0, longest + 1))
-    return int(generator.integers(0, size - width + 1)), width
+    masks = SpecAugment(
+        n_freq_masks=settings.frequency_masks,
+        freq_mask_param=settings.frequency_width,
+        n_time_masks=settings.time_masks,
+        time_mask_param=settings.time_width,
+        p=_TIME_SHARE,
+        zero_masking=True,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        masked: Tensor = masks(features.T[None])[0].T
+    return masked
 
 
 _BATCHES_SORTED_TOGETHER = 20
@@ -119,8 +120,8 @@ class SpeechBatches(Batches):
             if features is not None:
                 features = self.statistics.normalise(features)
                 if is_augmented:
-                    drawer = np.random.default_rng([self.seed, epoch, row])
-                    features = hide_parts(features, self.augmentation, drawer)
+                    drawn = np.random.default_rng([self.seed, epoch, row]).integers(2**63)
+                    features = hide_parts(features, self.augmentation, int(drawn))
                 heard.append((features, self.ids[row]))
         silent, own = len(chosen) - len(heard), len(heard) > 0
         if silent:

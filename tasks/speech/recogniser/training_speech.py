@@ -14,7 +14,7 @@ from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
 from tasks.languages.word_languages import spoken_languages
 from tasks.speech.audio.audio_file import read_audio
-from tasks.speech.audio.manifest import read_manifest, recording_seconds
+from tasks.speech.audio.manifest import read_manifest, recording_facts
 from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.audio.utterance_lines import given_languages, placed_languages
 from tasks.speech.recogniser.recogniser import log_mel
@@ -78,9 +78,9 @@ class RecordedSpeech(TrainingSpeech):
         usable."""
         super().__init__(features)
         self._maximum_seconds = training.maximum_seconds
-        worded = self.used(read_manifest(manifest), lambda one: _wrong_words(len(normalise(one.text)), training))
-        timed = zip(worded, recording_seconds(worded, math.inf), strict=True)
-        chosen = self.used(timed, lambda pair: _wrong_length(pair[1], training.maximum_seconds))
+        read = read_manifest(manifest)
+        timed = zip(read, recording_facts(read, math.inf), strict=True)
+        chosen = self.used(timed, lambda one: _why_not(len(normalise(one[0].text)), one[1].seconds, training))
         if not chosen:
             raise SpeechError(
                 f"manifest {str(manifest)!r}: none of the {self.left_out.total()} utterances is of a length that the "
@@ -88,7 +88,7 @@ class RecordedSpeech(TrainingSpeech):
             )
         utterances = [utterance for utterance, _ in chosen]
         self.texts = [" ".join(normalise(utterance.text)) for utterance in utterances]
-        self.seconds = np.array([seconds for _, seconds in chosen])
+        self.seconds = np.array([facts.seconds for _, facts in chosen])
         self.synthetic = any(utterance.synthetic for utterance in utterances)
         if languages:
             inferred = spoken_languages(languages, [utterance.text for utterance in utterances])
@@ -112,16 +112,16 @@ class RecordedSpeech(TrainingSpeech):
         return self._cached[index].float()
 
 
-def _wrong_words(words: int, training: RecogniserTraining) -> str | None:
-    """The reason why an utterance of so many words is left out, or ``None``."""
-    if words < training.minimum_words:
-        return "too_few_words" if words else "without_words"
-    return "too_many_words" if words > training.maximum_words else None
-
-
-def _wrong_length(seconds: float, maximum: float) -> str | None:
-    """The reason why an utterance of so many seconds is left out, or ``None``."""
-    return "too_long" if seconds > maximum else "too_short" if seconds < _SHORTEST_SECONDS else None
+def _why_not(words: int, seconds: float, training: RecogniserTraining) -> str | None:
+    """The reason why an utterance of so many words and seconds is left out, or ``None``."""
+    reasons = {
+        "without_words": not words,
+        "too_few_words": words < training.minimum_words,
+        "too_many_words": words > training.maximum_words,
+        "too_long": seconds > training.maximum_seconds,
+        "too_short": seconds < _SHORTEST_SECONDS,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
 
 
 class SyntheticSpeech(TrainingSpeech):

@@ -1,6 +1,5 @@
 """The training of a recogniser with Lightning; ranks and checkpoints are those of language models."""
 
-import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -156,7 +155,7 @@ _ROWS_OF_UNITS = ("predictor.embedding.weight", "joiner.linear.weight", "joiner.
 def train_on_speech(
     settings: TrainedRecogniser, files: "RecogniserFiles", resources: ResourceSettings, curve: Curve
 ) -> Report:
-    """Read the speech, train, write the folder, and print one line.
+    """Read the speech, train and write the folder.
 
     With several devices, one process for each does all of it, and only the first writes. Training resumes from a
     checkpoint if there is one.
@@ -182,8 +181,6 @@ def train_on_speech(
     order = speech.identity, seed, training.batch_seconds, training.short_first
     key = hash_of(begin_hash, units.hash, as_plain(settings.architecture), order)
     decisive = as_plain(settings), None if held_out is None else held_out.identity, every
-    kind = "synthetic speech" if speech.synthetic else "recordings"
-    saved = None
     with checkpoints_of(files.output, resources, plan, key, *decisive) as checkpoints:
         with curve.open() as on_log:
             batches = SpeechBatches(speech, units, statistics, settings, plan)
@@ -191,7 +188,22 @@ def train_on_speech(
             network.train()
             record = fit(RecogniserTrainingModule(network, training, seed, batches, valid, on_log, every), checkpoints)
             network.cpu().eval()
+        report = Report(seed=seed).measure(
+            epochs=training.epochs,
+            utterances=len(speech.texts),
+            left_out=dict(sorted(speech.left_out.items())),
+            synthetic=speech.synthetic,
+            units=len(units),
+            units_hash=units.hash,
+            begins_with=begin_hash,
+            audio_seconds=round(record.audio_seconds, 1),
+            valid_wer=next((point["valid_wer"] for point in reversed(record.curve) if "valid_wer" in point), None),
+            **record.measured(plan),
+        )
+        if speech.synthetic:
+            report.warn("the recogniser was trained on synthetic speech")
         if plan.is_first:
+            kind = "synthetic speech" if speech.synthetic else "recordings"
             description = RecogniserDescription(
                 features=settings.features,
                 architecture=settings.architecture,
@@ -200,38 +212,11 @@ def train_on_speech(
                 unit_languages=list(units.languages),
             )
             trained = Recogniser(network.model, units, statistics, description)
-            saved = save_recogniser(files.output, trained)
-    rate = next((point["valid_wer"] for point in reversed(record.curve) if "valid_wer" in point), None)
-    per_second = round(record.audio_seconds / record.train_seconds, 1) if record.train_seconds else None
-    report = Report(seed=seed).measure(
-        epochs=training.epochs,
-        utterances=len(speech.texts),
-        left_out=dict(sorted(speech.left_out.items())),
-        synthetic=speech.synthetic,
-        valid_utterances=min(len(held_out.texts), training.valid_utterances) if held_out else 0,
-        units=len(units),
-        units_hash=units.hash,
-        begins_with=begin_hash,
-        units_trained_on=record.tokens,
-        audio_seconds=round(record.audio_seconds, 1),
-        audio_seconds_per_second=per_second,
-        parameters_count=sum(weights.numel() for weights in model.parameters()),
-        threads=resources.threads,
-        valid_wer=rate,
-        **record.measured(plan),
-    )
-    if speech.synthetic:
-        report.warn("the recogniser was trained on synthetic speech")
-    if plan.is_first:
-        report.measure(recogniser_hash=saved)
-        print(
-            f"train-recogniser: {len(speech.texts):,} utterances ({speech.left_out.total():,} left out), "
-            f"{record.steps:,} steps, {record.audio_seconds / 3600:.1f} hours of {kind} in "
-            f"{record.train_seconds / 60:.1f} minutes"
-            + ("" if rate is None else f"; valid word error rate {rate:.1%} (greedy)")
-            + f"; recogniser in {files.output}",
-            file=sys.stderr,
-        )
+            report.measure(recogniser_hash=save_recogniser(files.output, trained))
+            report.shown = (
+                f"{len(speech.texts):,} utterances ({speech.left_out.total():,} left out), {record.steps:,} steps, "
+                f"{record.audio_seconds / 3600:.1f} hours of {kind}; recogniser in {files.output}"
+            )
     return report
 
 
@@ -274,17 +259,16 @@ def _take_over(model: "RNNT", units: Units, begin: Recogniser) -> None:
 
 def _units(settings: TrainedRecogniser, speech: TrainingSpeech, begin: Recogniser | None) -> Units:
     """New units of the speech, or those of the recogniser to start from if it has the same languages."""
-    units = settings.units
+    size = settings.units.size
     if begin is not None and list(begin.settings.unit_languages) == list(settings.languages):
-        if len(begin.units) != units.size:
+        if len(begin.units) != size:
             raise ParameterError(
-                f"units.size is {units.size}, and {settings.begin_with!r}, whose units are retained, has "
-                f"{len(begin.units)}; give that number"
+                f"units.size is {size}, and begin_with retains {len(begin.units)} units; give that number"
             )
         return begin.units
     if speech.languages is None:
-        return train_units(speech.texts, units.size)
-    return train_language_units(zip(speech.texts, speech.languages, strict=True), settings.languages, units.size)
+        return train_units(speech.texts, size)
+    return train_language_units(zip(speech.texts, speech.languages, strict=True), settings.languages, size)
 
 
 def _statistics(speech: TrainingSpeech, seed: int) -> FeatureStatistics:

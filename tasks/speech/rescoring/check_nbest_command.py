@@ -36,8 +36,7 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
     every = read_nbest(settings.source)
     lists = drawn_lists(every, settings.utterances, settings.seed)
     table = hypothesis_table(lists)
-    facts = table.facts() | {"hypotheses": sum(len(nbest.hypotheses) for nbest in lists)}
-    silent, wer = int((table.reference_words == 0).sum()), table.wer({})
+    facts, wer = table.facts(), table.wer({})
     if files.output:
         write_nbest(files.output, lists)
     shown = (
@@ -45,14 +44,9 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
         f"error rate {wer:.2%}, of the best hypotheses {facts['oracle_wer']:.2%}, which "
         f"{facts['best_first_share']:.1%} of the lists begin with"
     )
-    report = Report(seed=settings.seed, shown=shown).measure(
-        utterances_of_source=len(every), utterances=len(lists), empty_references=silent, words=table.words, wer=wer,
-        **facts,
-    )  # fmt: skip
+    report = Report(seed=settings.seed, shown=shown).measure(utterances=len(lists), words=table.words, wer=wer, **facts)
     if empty := facts["empty_lists"]:
         report.warn(f"{empty} lists hold no hypothesis; the words of their references are deleted")
-    if silent:
-        report.warn(f"{silent} references hold no word; words recognised there are insertions")
     return report
 
 

@@ -82,8 +82,6 @@ def drawn_lists(lists: Sequence[NbestList], at_most: int | None, seed: int) -> l
 
     They are drawn by a hash of the seed and the utterance's id: the same utterances for every recogniser.
     """
-    if at_most is None or len(lists) <= at_most:
-        return list(lists)
 
     def drawn(nbest: NbestList) -> bytes:
         return hashlib.sha256(f"{seed}:{nbest.utterance_id}".encode()).digest()
@@ -96,10 +94,8 @@ def write_nbest(path: str | Path, lists: Iterable[NbestList]) -> None:
     """Write lists to a private file, compressed if the name ends in ``.gz``; the same lists give the same bytes."""
     records = (json.dumps(asdict(nbest), ensure_ascii=False) for nbest in lists)
     if str(path).endswith(".gz"):
-        with (
-            atomic_writer(path, private=True, binary=True) as stream,
-            gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as zipped,
-        ):
-            zipped.writelines(f"{record}\n".encode() for record in records)
+        content = "".join(f"{record}\n" for record in records).encode()
+        with atomic_writer(path, private=True, binary=True) as stream:
+            stream.write(gzip.compress(content, mtime=0))
     else:
         write_lines(path, records, private=True)

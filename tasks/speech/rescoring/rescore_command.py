@@ -20,7 +20,6 @@ examples:
 """
 
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +48,7 @@ from tasks.speech.rescoring.tuning import (
 )  # fmt: skip
 from tasks.speech.word_errors.error_report import error_warnings, measure_errors, shown_rate
 from tasks.speech.word_errors.references import read_references
-from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
+from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles
 from tasks.speech.word_errors.word_errors import count_errors, paired_difference_over_seeds, refuse_unknown_ids
 
 SUMMARY = "choose among a recogniser's hypotheses with a language model"
@@ -82,15 +81,11 @@ def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resource
 
 def _scored(
     tables: list[HypothesisTable], model: str, settings: RescoreSettings, resources: ResourceSettings
-) -> tuple[list[HypothesisTable], dict[str, Any]]:
-    """The tables with the scores of the language model, and facts; ``ModelError`` if it cannot be read."""
+) -> list[HypothesisTable]:
+    """The tables with the scores of the language model; ``ModelError`` if it cannot be read."""
     from tasks.language_model.divided_model import DividedModel
 
-    language_model = DividedModel(model, resources, settings.rescoring.precision)
-    clock = time.perf_counter()
-    tables = with_language_model(tables, language_model)
-    seconds = time.perf_counter() - clock
-    return tables, {"lm_vocabulary": language_model.vocabulary_hash, "lm_seconds": round(seconds, 3)}
+    return with_language_model(tables, DividedModel(model, resources, settings.rescoring.precision))
 
 
 def _chosen_by_weights(files: RescoreFiles, settings: RescoreSettings, resources: ResourceSettings) -> Report:
@@ -112,7 +107,7 @@ def _chosen_by_weights(files: RescoreFiles, settings: RescoreSettings, resources
     if LM not in weights:
         raise SpeechError(f"{files.weights!r} holds no weights; give the report of 'palimpsest rescore' with a model")
     lists = read_nbest(files.nbest, settings.rescoring.hypotheses_at_most, measured=False)
-    (table,), _ = _scored([hypothesis_table(lists, measured=False)], files.model, settings, resources)
+    (table,) = _scored([hypothesis_table(lists, measured=False)], files.model, settings, resources)
     chosen, first = _written_choice(files.output, table, weights), table.chosen_texts({})
     changed, empty = sum(chosen[name] != text for name, text in first.items()), len(lists) - len(chosen)
     shown = f"{len(lists):,} utterances, {changed:,} with another choice than the recogniser's"
@@ -160,13 +155,12 @@ def _measured(files: RescoreFiles, chosen: RescoreSettings, resources: ResourceS
     tuned_bonus = tune(dev_table, {BONUS: settings.insertion_bonuses})
     # Without a language model the recogniser's own choice stays.
     tuned: TunedWeights | None = None
-    numbers: dict[str, Any] = {}
     if files.model:
-        (dev_table, table), numbers = _scored([dev_table, table], files.model, chosen, resources)
+        dev_table, table = _scored([dev_table, table], files.model, chosen, resources)
         tuned = tune(dev_table, axes_of(settings, dev_table))
     weights = tuned.weights if tuned else {}
     texts = _written_choice(files.output, table, weights)
-    errors = files.count(references, texts, groups, listing_path(files.output))
+    errors = files.count(references, texts, groups, files.output)
     measured = measure_errors(errors, intervals)
     others = {}
     for name, other_weights in (("baseline", {}), ("insertion_bonus_alone", tuned_bonus.weights)):
@@ -187,7 +181,6 @@ def _measured(files: RescoreFiles, chosen: RescoreSettings, resources: ResourceS
         "dev": _of_dev(dev_table, tuned, tuned_bonus),
         "dev_in_test": len({nbest.utterance_id for nbest in dev} & references.keys()),
         "overlap": overlap,
-        **numbers,
     }
     report = Report(measured, error_warnings(measured), intervals.seed, _shown(measured))
     if shared := measured["dev_in_test"]:
@@ -207,15 +200,11 @@ def _shown(measured: Mapping[str, Any]) -> str:
     if ends := used and measured["difference_to_baseline_ci"]:
         change = f"{100 * measured['difference_to_baseline']:+.2f} [{100 * ends[0]:+.2f}, {100 * ends[1]:+.2f}]"
         lines.append(f"difference in points from the recogniser alone to the language model: {change}")
-    counts = (f"{measured[key]:,} {key}" for key in ("utterances", "words", "hypotheses"))
-    return "\n".join([*lines, ", ".join(counts)])
+    return "\n".join(lines)
 
 
 def _of_dev(dev: HypothesisTable, tuned: TunedWeights | None, tuned_bonus: TunedWeights) -> dict[str, Any]:
     return {
-        "utterances": len(dev.hypotheses),
-        "words": dev.words,
-        "empty_references": int((dev.reference_words == 0).sum()),
         "baseline_wer": dev.wer({}),
         "insertion_bonus_alone_wer": dev.wer(tuned_bonus.weights),
         "wer": dev.wer(tuned.weights if tuned else {}),

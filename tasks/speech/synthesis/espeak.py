@@ -108,8 +108,8 @@ def speak(text: str, voice: Voice) -> "tuple[numpy.ndarray, dict[int, int]]":
     """Speech, int16 (samples,) at 22,050 Hz, empty if there is nothing to speak; and for the offset of each word in the
     text, the sample at which it begins. Two words that the library speaks as one (``of the``) have one entry.
 
-    Raises ``SpeechError`` if it cannot speak with the voice, ``ResourceError`` if the library is missing or cannot be
-    loaded. For an unknown timbre eSpeak NG uses its default.
+    Raises ``SpeechError`` if it cannot speak with the voice, ``ResourceError`` if the library or its data is missing.
+    For an unknown timbre eSpeak NG uses its default.
     """
     import numpy
 
@@ -125,10 +125,7 @@ def speak(text: str, voice: Voice) -> "tuple[numpy.ndarray, dict[int, int]]":
 
 
 def _loaded(file: str, data: str) -> ctypes.CDLL:
-    try:
-        library = ctypes.CDLL(file)
-    except OSError as error:
-        raise ResourceError(f"eSpeak NG cannot be loaded ({error}); install espeakng-loader again") from None
+    library = ctypes.CDLL(file)
     if library.espeak_Initialize(_SYNCHRONOUS, 0, os.fsencode(data), _DO_NOT_EXIT) != SAMPLE_RATE:
         _unload(library)
         raise ResourceError(

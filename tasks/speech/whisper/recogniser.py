@@ -7,7 +7,7 @@ ranks transcripts by the mean over their pieces, times the length of the best tr
 """
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -181,17 +181,6 @@ def windows_of(samples: torch.Tensor, longest: int, sample_rate: int) -> list[to
     """
     if len(samples) <= longest:
         return [samples]
-    windows: list[tuple[int, int]] = []
-    for start, end in _speech(samples, longest, sample_rate):
-        if windows and end - windows[-1][0] <= longest:
-            windows[-1] = (windows[-1][0], end)
-        else:
-            windows.append((start, end))
-    return [samples[start:end] for start, end in windows]
-
-
-def _speech(samples: torch.Tensor, longest: int, sample_rate: int) -> Iterator[tuple[int, int]]:
-    """Start and end of each stretch of speech, of at most ``longest`` samples."""
     from torchaudio.functional import resample
 
     detector = _detector()
@@ -204,9 +193,14 @@ def _speech(samples: torch.Tensor, longest: int, sample_rate: int) -> Iterator[t
         max_speech_duration_s=longest / sample_rate,
         speech_pad_ms=_MARGIN_MS,
     )
+    windows: list[tuple[int, int]] = []
     for each in found:
         start, end = (each[key] * sample_rate // SAMPLE_RATE for key in ("start", "end"))
-        yield start, min(end, start + longest)  # by rounding alone: the detector counts the margins
+        if windows and end - windows[-1][0] <= longest:
+            windows[-1] = (windows[-1][0], end)
+        else:
+            windows.append((start, min(end, start + longest)))  # by rounding alone: the detector counts the margins
+    return [samples[start:end] for start, end in windows]
 
 
 @cache

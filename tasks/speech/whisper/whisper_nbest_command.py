@@ -15,7 +15,6 @@ example:
 """
 
 import time
-from collections import Counter
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
@@ -50,7 +49,7 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
     from tqdm import tqdm
 
     from tasks.speech.audio.audio_file import read_audio
-    from tasks.speech.audio.manifest import read_manifest, recording_seconds
+    from tasks.speech.audio.manifest import read_manifest, recording_facts
     from tasks.torch_setup import set_up_torch
 
     utterances, limit = read_manifest(files.manifest), settings.maximum_seconds
@@ -58,13 +57,13 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
     from tasks.speech.whisper.recogniser import SAMPLE_RATE, hypotheses_of, load_whisper, merge_spellings
 
     recogniser = load_whisper(files.model)
-    search, seconds = recogniser.search(settings), recording_seconds(utterances, limit)
+    search, seconds = recogniser.search(settings), [facts.seconds for facts in recording_facts(utterances, limit)]
     lists: list[NbestList] = []
-    tally, started = Counter[str](), time.perf_counter()
+    started, windowed = time.perf_counter(), 0
     with tqdm(total=round(sum(seconds)), unit=" s of speech", desc="decoding", disable=None, leave=False) as bar:
         for utterance, length in zip(utterances, seconds, strict=True):
-            samples = read_audio(utterance.audio, SAMPLE_RATE, maximum_seconds=limit, tally=tally)
-            tally["windowed"] += len(samples) > recogniser.longest
+            samples = read_audio(utterance.audio, SAMPLE_RATE, maximum_seconds=limit)
+            windowed += len(samples) > recogniser.longest
             merged = merge_spellings(hypotheses_of(recogniser, samples, search, settings.beam_width))[: settings.nbest]
             rounded = tuple(ScoredHypothesis(one.text, round(one.score, _SCORE_DIGITS)) for one in merged)
             lists.append(NbestList(utterance.utterance_id, utterance.text, rounded))
@@ -74,19 +73,14 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
     report = Report().measure(
         utterances=len(lists),
         hypotheses=sum(len(one.hypotheses) for one in lists),
-        windowed=tally["windowed"],
-        mixed_down=tally["mixed_down"],
-        resampled=tally["resampled"],
+        windowed=windowed,
         synthetic=any(utterance.synthetic for utterance in utterances),
         model_commit=recogniser.commit,
         audio_seconds=round(audio_seconds, 3),
-        decode_seconds=round(decode_seconds, 3),
         real_time_factor=decode_seconds / audio_seconds,
     )
-    if tally["windowed"]:
-        report.warn(f"{tally['windowed']} recordings are longer than one window and were cut")
-    if report.measured["synthetic"]:
-        report.warn("the speech is synthetic")
+    if windowed:
+        report.warn(f"{windowed} recordings are longer than one window and were cut")
     report.shown = (
         f"lists of {len(lists):,} utterances, {audio_seconds / 60:.1f} minutes of speech, real-time factor "
         f"{report.measured['real_time_factor']:.3f}; {files.output}"

@@ -1,16 +1,14 @@
 """Reports of a system's errors: rates with intervals, and a listing to read.
 
-The listing shows the utterances with errors, reference above
-hypothesis. Words that a technique masks are in brackets. It has the spoken words, so it is private.
+The listing shows the utterances with errors, reference above hypothesis. It has the spoken words, so it is private.
 
-    84-121123-0001  4 errors in 7 words
-      REF: the quilter *** is [anna] not here
-      HYP: the   quilt her is    ann not ****
-                     S   I         S        D
+    84-121123-0001  4 errors
+      REF: the quilter *** is anna not here
+      HYP: the   quilt her is  ann not ****
+                     S   I       S        D
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +29,6 @@ from tasks.speech.word_errors.word_errors import (
     REST,
     SUBSTITUTE,
     ErrorTable,
-    WordGroups,
     align_words,
     mean_of,
 )
@@ -48,11 +45,9 @@ def measure_errors(errors: ErrorTable, settings: WordErrorSettings) -> dict[str,
         "substitutions": int(errors.of_kind[SUBSTITUTE].sum()),
         "words": int(every.units.sum()),
         "utterances": len(errors.utterance_ids),
-        "wrong_utterances": int((every.errors > 0).sum()),
         "missing_hypotheses": len(errors.missing),
         "empty_references": empty_references,
         **_rate(errors, settings, CHARACTERS, "character_error_rate"),
-        "characters": int(errors.of(CHARACTERS).units.sum()),
         **(
             _rate(errors, settings, MIXED_UNITS, "mixed_error_rate")
             if MIXED_UNITS in errors.groups
@@ -125,8 +120,6 @@ def dev_warnings(dev: Mapping[str, Any]) -> list[str]:
     warnings = []
     if edges := dev.get("at_edge_of_grid"):
         warnings.append(f"the best of the grid is at its edge for {', '.join(edges)}; give a wider grid")
-    if empty := dev.get("empty_references"):
-        warnings.append(f"{empty} development references hold no word; words recognised there are insertions")
     if missing := dev.get("not_encoded"):
         warnings.append(f"{missing} development references have no encoded speech; they are left out")
     return warnings
@@ -165,34 +158,16 @@ _WIDTH = 110
 
 
 def write_listing(
-    path: str | Path,
-    errors: ErrorTable,
-    references: Mapping[str, str],
-    hypotheses: Mapping[str, str],
-    groups: WordGroups,
+    path: str | Path, errors: ErrorTable, references: Mapping[str, str], hypotheses: Mapping[str, str]
 ) -> None:
     """Write the utterances with errors, the worst first; mode 0600."""
     import jiwer
 
-    counts, kinds = errors.of(ALL), {kind: int(found.sum()) for kind, found in errors.of_kind.items()}
-    wrong, words = int(counts.errors.sum()), int(counts.units.sum())
+    counts = errors.of(ALL).errors
     with line_writer(path, private=True) as stream:
-        stream.write(
-            f"{wrong:,} errors in {words:,} words ({wrong / words:.2%}): {kinds[INSERT]:,} insertions (I), "
-            f"{kinds[DELETE]:,} deletions (D), {kinds[SUBSTITUTE]:,} substitutions (S)\n"
-        )
-        for index in np.argsort(-counts.errors, kind="stable").tolist():
-            name, count = errors.utterance_ids[index], int(counts.errors[index])
-            if not count:
-                break
-            said = normalise(references[name])
-            missing = ", no hypothesis" if name in errors.missing else ""
-            stream.write(f"\n{name}  {count} {'error' if count == 1 else 'errors'} in {len(said)} words{missing}\n")
-            brackets = np.zeros(len(said), dtype=bool)
-            for group, places in groups.items():
-                if said and group.startswith(f"{MASKED}:"):
-                    brackets |= places[name]
-            shown = [f"[{word}]" if bracket else word for word, bracket in zip(said, brackets, strict=True)]
-            aligned = replace(align_words([said], [normalise(hypotheses.get(name, ""))]), references=[shown])
+        for index in np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)].tolist():
+            name = errors.utterance_ids[index]
+            aligned = align_words([normalise(references[name])], [normalise(hypotheses.get(name, ""))])
             _, _, *lines = jiwer.visualize_alignment(aligned, show_measures=False, line_width=_WIDTH).splitlines()
-            stream.writelines(f"  {line.rstrip()}\n" for line in lines if line.strip())
+            stream.write(f"{name}  {counts[index]} errors\n")
+            stream.writelines(f"  {line.rstrip()}\n" for line in lines)

@@ -9,13 +9,12 @@ of the words are inferred from the references, or given in the manifest (``langu
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.language_model.evaluation.reference_text import FARTHEST, distance_behind, reference_text_of
 from tasks.language_model.normalisation import normalise
 from tasks.languages.mixing import spoken, switch_points
@@ -25,19 +24,6 @@ from tasks.speech.audio.toolkit_records import toolkit_records
 from tasks.speech.audio.utterance_lines import given_languages, placed_languages, read_records
 from tasks.speech.rescoring.nbest_lists import read_nbest
 from tasks.speech.word_errors.word_errors import LANGUAGE, MASKED, WordGroups, mixed_units
-
-
-def measure_overlap(references: Iterable[str], training_texts: Sequence[str | Path]) -> dict[str, Any]:
-    """How many test references are lines of the training texts; references without a word are not counted."""
-    sentences = [" ".join(words) for reference in references if (words := normalise(reference))]
-    lines = (" ".join(normalise(line)) for path in training_texts for line in read_compressed_lines(path))
-    seen = set(sentences).intersection(lines)
-    shared = sum(sentence in seen for sentence in sentences)
-    return {
-        "references": len(sentences),
-        "shared_sentences": shared,
-        "shared_sentence_share": shared / len(sentences) if sentences else None,
-    }
 
 
 def read_references(path: str | Path) -> dict[str, str]:

@@ -16,16 +16,19 @@ examples:
   palimpsest word-error-rate --references test/manifest.jsonl --hypotheses found.jsonl --sidecar sidecars
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from tasks.command import StageCommand, StageFiles
+from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.errors import ParameterError
 from tasks.files.atomic_file import is_pipe_or_device
 from tasks.language_model.evaluation.reference_text import sidecars_in
+from tasks.language_model.normalisation import normalise
 from tasks.options import READ, READ_MODEL, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -35,7 +38,6 @@ from tasks.speech.word_errors.error_report import error_lines, error_warnings, m
 from tasks.speech.word_errors.references import (
     language_groups,
     masked_groups,
-    measure_overlap,
     read_hypotheses,
     read_references,
 )
@@ -63,20 +65,16 @@ class ErrorFiles(StageFiles):
         references: Mapping[str, str],
         hypotheses: Mapping[str, str],
         groups: WordGroups,
-        listing: str | None = None,
+        output: str | None = None,
     ) -> ErrorTable:
-        """The errors of each utterance, written to the files named for them; ``listing``: file of aligned words."""
+        """The errors of each utterance, written to the file ``counts``; the aligned words of those with errors are
+        written next to ``output``, with the ending ``.errors.txt``."""
         errors = count_errors(references, hypotheses, groups)
-        if listing:
-            write_listing(listing, errors, references, hypotheses, groups)
+        if output and not is_pipe_or_device(output):
+            write_listing(Path(output).with_suffix(".errors.txt"), errors, references, hypotheses)
         if self.counts:
             write_errors(self.counts, errors)
         return errors
-
-
-def listing_path(output: str | None) -> str | None:
-    """File for the aligned errors of ``output``: in the same folder, with the ending ``.errors.txt``."""
-    return None if output is None or is_pipe_or_device(output) else str(Path(output).with_suffix(".errors.txt"))
 
 
 class FusedFiles(ErrorFiles):
@@ -95,9 +93,13 @@ class FusedFiles(ErrorFiles):
                     f"--{name.replace('_', '-')} has no use without --model; give a model, or leave it out"
                 )
 
-    def overlap(self, references: Mapping[str, str]) -> dict[str, Any] | None:
-        """How many test references are lines of the training texts; ``None`` without training texts."""
-        return measure_overlap(references.values(), self.training_text) if self.training_text else None
+    def overlap(self, references: Mapping[str, str]) -> int | None:
+        """Number of test references that are lines of the training texts; ``None`` without training texts."""
+        if not self.training_text:
+            return None
+        lines = (" ".join(normalise(line)) for path in self.training_text for line in read_compressed_lines(path))
+        said = Counter(" ".join(normalise(text)) for text in references.values())
+        return sum(said[line] for line in set(lines) if line)
 
 
 class WordErrorFiles(ErrorFiles):

@@ -1,5 +1,3 @@
-from collections import Counter
-
 import av
 import numpy as np
 import pytest
@@ -22,7 +20,7 @@ def tone(rate=RATE, frequency=440.0):
     ("ending", "coding", "tolerance"),
     [
         ("wav", "PCM_16", 1e-4), ("wav", "PCM_24", 1e-4), ("wav", "FLOAT", 1e-4), ("wav", "PCM_U8", 0.01),
-        ("wav", "ULAW", 0.05), ("flac", None, 1e-4), ("aiff", None, 1e-4), ("nist", None, 1e-4), ("ogg", None, 0.05),
+        ("wav", "ULAW", 0.05), ("flac", None, 1e-4), ("aiff", None, 1e-4), ("ogg", None, 0.05),
     ],
 )  # fmt: skip
 def test_samples_come_back_from_every_format_and_coding(tmp_path, ending, coding, tolerance):
@@ -30,20 +28,18 @@ def test_samples_come_back_from_every_format_and_coding(tmp_path, ending, coding
     samples = read_audio(tmp_path / f"a.{ending}", RATE)
     assert (samples.shape, samples.dtype) == ((8000,), torch.float32)
     assert np.abs(samples.numpy() - tone()).max() < tolerance
-    assert audio_facts(tmp_path / f"a.{ending}") == AudioFacts(0.5, 1)
+    assert audio_facts(tmp_path / f"a.{ending}") == AudioFacts(0.5, 1, RATE)
 
 
 @pytest.mark.parametrize("rate", [8000, 44100])
 def test_a_tone_stays_the_same_tone_at_another_rate(tmp_path, rate):
     soundfile.write(tmp_path / "a.wav", tone(rate), rate)
-    tally = Counter()
-    samples = read_audio(tmp_path / "a.wav", RATE, tally=tally).numpy()
+    samples = read_audio(tmp_path / "a.wav", RATE).numpy()
     assert len(samples) == 8000
     assert np.abs(samples[MIDDLE] - tone()[MIDDLE]).max() < 0.01
-    assert tally == {"resampled": 1, "mixed_down": 0, "narrow_band": rate < RATE}
 
 
-@pytest.mark.parametrize("ending", ["wav", "flac", "ogg", "mp3", "nist"])
+@pytest.mark.parametrize("ending", ["wav", "flac", "ogg", "mp3"])
 @pytest.mark.parametrize("share", [0.3, 0.9])
 def test_a_file_that_is_cut_off_is_an_error_and_not_a_shorter_recording(tmp_path, ending, share):
     path = tmp_path / f"a.{ending}"
@@ -88,13 +84,11 @@ def test_what_cannot_be_used_is_an_error(tmp_path):
         assert "no sounds" not in str(caught.value)
 
 
-def test_several_channels_become_their_mean_and_are_counted(tmp_path):
+def test_several_channels_become_their_mean(tmp_path):
     left, right = tone(), tone(frequency=1000.0)
     soundfile.write(tmp_path / "a.wav", np.stack([left, right], axis=1), RATE)
-    tally = Counter()
-    samples = read_audio(tmp_path / "a.wav", RATE, tally=tally)
+    samples = read_audio(tmp_path / "a.wav", RATE)
     assert np.abs(samples.numpy() - (left + right) / 2).max() < 1e-4
-    assert tally == {"resampled": 0, "mixed_down": 1, "narrow_band": 0}
     assert audio_facts(tmp_path / "a.wav").channels == 2
 
 

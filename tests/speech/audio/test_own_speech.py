@@ -1,13 +1,11 @@
-"""Recordings of one's own by 'palimpsest speech-corpus': manifests of ours, NeMo's and Lhotse's, Kaldi, Parquet."""
+"""Recordings of one's own by 'palimpsest speech-corpus': manifests of ours, NeMo's and Lhotse's, and Kaldi."""
 
 import json
 
 import numpy as np
-import pyarrow
 import pytest
 import soundfile
 from command_results import refusal, report, write_records
-from pyarrow import parquet
 from stage_commands import settings
 
 from tasks.errors import SpeechError
@@ -75,28 +73,23 @@ def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path
     entries = [
         {"utterance_id": name, "audio": audio, "text": "secret words"}
         for name, audio in [
-            ("one", "a.wav"), ("one", "a.wav"), ("two", str(tmp_path / "a.wav")), ("three", "C:\\speech\\a.wav"),
-            ("four", "gone.wav"),
+            ("one", "a.wav"), ("one", "a.wav"), ("four", "gone.wav"),
         ]
     ]  # fmt: skip
     entries += [{"audio": "a.wav", "txt": "secret words"}, "secret words", '["secret words"]']
-    entries += [{"utterance_id": "", "audio": "", "text": ["secret words"], "speaker": 1.5, "synthetic": "yes"}]
+    entries += [{"utterance_id": "", "audio": "", "text": ["secret words"]}]
     with pytest.raises(SpeechError) as caught:
         read_manifest(write_records(tmp_path / "m.jsonl", entries))
     message = str(caught.value)
     for said in (
-        "13 problems",
+        "9 problems",
         "line 2: utterance_id 'one' is in line 1 too",
-        "line 3: audio path",
-        "line 4: audio path 'C:\\\\speech\\\\a.wav' is absolute",
-        "line 5: audio file 'gone.wav' does not exist",
-        "line 6: has no 'utterance_id'",
-        "line 6: has no 'text'",
-        "line 7: is not JSON",
-        "line 8: is no JSON object but list",
-        "line 9: has no 'text' that is text",
-        "'synthetic' is not true or false but str",
-        "'speaker' is not text but float",
+        "line 3: audio file 'gone.wav' does not exist",
+        "line 4: has no 'utterance_id'",
+        "line 4: has no 'text'",
+        "line 5: is not JSON",
+        "line 6: is no JSON object but list",
+        "line 7: has no 'text' that is text",
     ):
         assert said in message
     assert "secret" not in message
@@ -126,11 +119,9 @@ def test_a_manifest_of_ones_own_is_checked_and_what_is_left_out_is_counted_and_n
     ]
     assert document["measured"] == {
         "synthetic": True,
-        "synthetic_utterances": 1,
         "utterances": 2,
         "words": 6,
         "audio_seconds": 3.0,
-        "speakers": 1,
         "left_out": {"no_words": 1, "too_long": 1, "unreadable": 1},
     }
     assert document["warnings"] == ["left out: 1 no_words (c); 1 too_long (d); 1 unreadable (e)"]
@@ -158,11 +149,8 @@ def test_a_manifest_of_nemo_has_whole_recordings_and_parts(talk, tmp_path):
     ("records", "says"),
     [
         ([{"audio_filepath": "a.wav", "duration": 1}], "line 1: has no text"),
-        ([{"audio_filepath": 7, "text": "Quux"}], "line 1: has no path of an audio file"),
         ([{"audio_filepath": "a.wav", "text": "Quux", "offset": 1, "duration": "x"}], "no offset and duration"),
         ([cut("a.wav", {"start": "x", "duration": 1, "text": "Quux"})], "line 1: is no cut of Lhotse"),
-        ([cut("a.wav", "Quux")], "line 1: is no cut of Lhotse"),
-        ([cut("a.wav", {"start": 0, "duration": 1, "text": "Quux", "channel": [0, 1]})], "'channel' is not a number"),
     ],
 )
 def test_lines_of_another_form_are_listed_without_their_text(records, says, tmp_path):
@@ -208,7 +196,6 @@ def test_a_kaldi_folder_without_segments_names_whole_recordings(talk, tmp_path):
     ("files", "says"),
     [
         ({}, "has no 'wav.scp'"),
-        ({"wav_scp": ["u1"]}, "line 1 is not 'RECORDING FILE'"),
         ({"wav_scp": ["u1 sox u1.wav - remix 1 |"]}, "has a recording that 'sox' makes"),
         ({"wav_scp": ["r u.wav"], "segments": ["u1 r 0"]}, "'u1' needs 'UTTERANCE RECORDING BEGIN"),
     ],
@@ -216,19 +203,3 @@ def test_a_kaldi_folder_without_segments_names_whole_recordings(talk, tmp_path):
 def test_a_kaldi_folder_of_another_form_is_refused(files, says, tmp_path):
     values = kaldi(tmp_path, text=["u1 yes"], **files)
     assert says in refusal("speech-corpus", *settings(*values), "--output", tmp_path / "out")
-
-
-def test_recordings_inside_parquet_files_are_written_out(talk, tmp_path):
-    audio = {"bytes": talk.read_bytes(), "path": "ses1_spk3_L1_0.0_2.0.wav"}
-    row = {"audio": audio, "transcription": "我 know"}
-    rows = [row | {"id": 7}, row | {"id": 8}, row | {"id": 8}, row | {"id": 9, "audio": None}]
-    values = ["kind=parquet", f"source={tmp_path / 'test-00000-of-00001.parquet'}"]
-    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "test-00000-of-00001.parquet")
-    utterances, document = corpus(tmp_path, *values)
-    assert [(one.utterance_id, one.text) for one in utterances] == [("7", "我 know"), ("8", "我 know")]
-    assert {each.audio.read_bytes() for each in utterances} == {audio["bytes"]}
-    assert {each.audio.stat().st_mode & 0o777 for each in utterances} == {0o600}
-    assert document["measured"]["left_out"] == {"duplicate": 1, "no_recording": 1}
-    assert "has no column 'sentence'; there are: audio, transcription, id" in refusal(
-        "speech-corpus", *settings(*values, "text=sentence"), "--output", tmp_path / "new"
-    )

@@ -62,7 +62,6 @@ def test_weights_are_found_on_dev_and_test_is_decoded(speech, tuned, tmp_path):
     assert (found["utterances"], found["words"]) == (5, 15)
     for name in ("lm_weight", "insertion_bonus", "internal_lm_weight"):
         assert found[name] == tuned[name]
-    assert found["real_time_factor"] == pytest.approx(found["decode_seconds"] / 1.6)
     assert not any(word in json.dumps(found) for word in ('"dog', "cat "))
     assert [nbest.utterance_id for nbest in read_nbest(output)] == [f"test-{index}" for index in range(5)]
     assert {path.stat().st_mode & 0o777 for path in (output, weights)} == {0o600}
@@ -78,7 +77,6 @@ def test_a_model_of_the_recognisers_units_is_estimated_and_fused(speech, tmp_pat
     written = measured(*unit_model(speech, units, *settings("ngram.order=3")))
     assert written["sentences"] == 24
     tuned = measured(*tune(speech, tmp_path / "weights", model=units))
-    assert tuned["model_vocabulary_hash"] == written["vocabulary_hash"]
     assert any(point["lm_weight"] for point in tuned["dev"]["decoded"])
     assert measured(*fuse(speech, lists, "--model", units, "--weights", tmp_path / "weights"))["utterances"] == 5
     internal = measured(*tune(speech, tmp_path / "weights", *settings("fusion.internal_lm=zero_encoder")))
@@ -91,17 +89,12 @@ def test_refused(speech, tuned, tmp_path):
     causal = ["--model", save_causal(tmp_path / "causal", "llama"), "--weights", weights]
     model = ["--model", speech / "words", "--weights"]
     for command, options, message in [
-        (unit_model, ["--set", "architecture.width=16"], "architecture: unknown key"),
-        (unit_model, ["--input", "-"], "is a stream, and this option takes none"),
         (unit_model, ["--input", tmp_path / "empty.txt"], "holds no word"),
         (fuse, causal, "let it choose among the lists by 'palimpsest rescore'"),
         (fuse, settings("fusion.lm_weights=[0.5]"), "'fusion.lm_weights=[0.5]' has no use with the files"),
         (fuse, ["--weights", weights], "--weights has no use without --model"),
-        (fuse, ["--training-text", speech / "text.txt"], "--training-text has no use without --model"),
         (fuse, ["--model", speech / "words"], "--model needs weights; give --weights FILE"),
-        (fuse, [*model, weights, "--set", "search.beam_width=0"], "search.beam_width"),
         (fuse, [*model, weights, "--test-manifest", speech / "dev.jsonl"], "5 utterances of"),
-        (fuse, [*model, tmp_path / "none.json"], "'palimpsest tune-fusion' writes one"),
         (fuse, [*model, speech / "dev.jsonl"], "is no file of fusion weights"),
         (
             fuse,
@@ -114,11 +107,10 @@ def test_refused(speech, tuned, tmp_path):
 
 
 def test_what_is_not_counted_is_said(speech, tmp_path):
-    """One utterance of test was never encoded, one reference holds no word; on dev as well."""
-    for part in ("dev", "test"):
-        first, *others = map(json.loads, (speech / f"{part}.jsonl").read_text().splitlines())
-        absent = {"utterance_id": "absent", "audio": "absent.wav", "text": "a dog and a cat"}
-        write_records(tmp_path / f"{part}.jsonl", [first | {"text": "..."}, *others, absent])
+    """One utterance of test was never encoded, one reference holds no word."""
+    first, *others = map(json.loads, (speech / "test.jsonl").read_text().splitlines())
+    absent = {"utterance_id": "absent", "audio": "absent.wav", "text": "a dog and a cat"}
+    write_records(tmp_path / "test.jsonl", [first | {"text": "..."}, *others, absent])
     document = report(*fuse(speech, tmp_path / "lists.jsonl", "--test-manifest", tmp_path / "test.jsonl"))
     found = document["measured"]
     assert (found["utterances"], found["missing_hypotheses"], found["empty_references"]) == (6, 1, 1)
@@ -127,9 +119,4 @@ def test_what_is_not_counted_is_said(speech, tmp_path):
         "1 of 6 utterances have no hypothesis; their words are deleted",
         "1 references hold no word after normalisation; words recognised there are insertions",
         "the speech is synthesised; its word error rates do not hold for recorded speech",
-    ]
-    tuned = report(*tune(speech, tmp_path / "weights", "--dev-manifest", tmp_path / "dev.jsonl"))
-    assert [line for line in tuned["warnings"] if "edge" not in line] == [
-        "1 development references hold no word; words recognised there are insertions",
-        "1 development references have no encoded speech; they are left out",
     ]

@@ -65,6 +65,3 @@ def test_encoded_speech_belongs_to_its_recogniser_and_other_files_are_refused(tm
     for name, message in (("nowhere", "does not exist"), ("cut", "or is damaged"), ("model", "is no encoded speech")):
         with pytest.raises(SpeechError, match=message):
             read_encoded(tmp_path / name, OTHER)
-    with pytest.raises(SpeechError, match="'b-2' is not finite as float16"):
-        write(tmp_path / "y", torch.full((1, 2), 1e6))
-    assert not (tmp_path / "y").exists()

@@ -23,7 +23,7 @@ def test_a_recogniser_comes_back_as_it_was_saved(tmp_path):
     assert torch.allclose(found.encode([found.features(signal)])[0], expected, atol=0.02)
     assert found.units.pieces == recogniser.units.pieces
     assert (found.settings, found.hash) == (recogniser.settings, found_hash)
-    assert (found.frame_seconds, len(expected)) == (0.04, 101 // 4)
+    assert len(expected) == 101 // 4
 
 
 def test_what_is_no_recogniser(tmp_path):

@@ -134,11 +134,8 @@ def test_it_goes_on_from_another_recognisers_weights(trained, tones, tmp_path):
     assert torch.equal(after.feature_statistics.mean, before.feature_statistics.mean)
     for name, value in before.model.state_dict().items():
         assert torch.allclose(after.model.state_dict()[name], value, atol=1e-3), name
-    for setting, message in [
-        ("units.size=11", "units.size is 11, and"),
-        ("architecture.layers=2", "architecture.layers is 2 here and 1 there; give the same"),
-    ]:
-        assert message in refusal(*training(tones, tmp_path / "r", f"begin_with={base}", setting))
+    other = training(tones, tmp_path / "r", f"begin_with={base}", "architecture.layers=2")
+    assert "architecture.layers is 2 here and 1 there; give the same" in refusal(*other)
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from tiny_language_models import save_ngram
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.errors import SpeechError
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, read_nbest, write_nbest
 from tasks.speech.word_errors.word_errors import read_errors
 
@@ -41,19 +40,6 @@ def test_compressed_lists_are_read_and_written_alike_and_twice_the_same(tmp_path
     assert (tmp_path / "again.jsonl.gz").read_bytes() == zipped
 
 
-@pytest.mark.parametrize("line", ["u1-1 WHAT WAS SAID", '{"utt_id": "u", "nbest": []}', '["what was said"]'])
-def test_a_refusal_is_short_and_shows_the_right_form(tmp_path, line):
-    with pytest.raises(SpeechError) as caught:
-        read_nbest(write_records(tmp_path / "lists.jsonl", [line] * 500))
-    problems, shown, form = str(caught.value).partition(" more. A line looks like ")
-    assert shown
-    assert "line 1" in problems
-    assert "line 4" not in problems
-    assert len(problems) + len(form) < 650
-    assert "\n" not in problems + form
-    assert read_nbest(write_records(tmp_path / "right.jsonl", [form]))[0].reference == "what was said"
-
-
 def test_what_can_be_won_by_hand(tmp_path, capsys):
     source, output = tmp_path / "lists.jsonl.gz", tmp_path / "taken.jsonl.gz"
     write_nbest(source, [
@@ -64,12 +50,10 @@ def test_what_can_be_won_by_hand(tmp_path, capsys):
     ])  # fmt: skip
     document = report("check-nbest", *settings(f"source={source}"), "--output", output)
     assert document["measured"] == {
-        "utterances_of_source": 4,
         "utterances": 4,
-        "empty_references": 0,
         "empty_lists": 1,
         "words": 8,
-        "hypotheses": 7,
+        "hypotheses": 6,
         # One word of b, one of c, both of d; the best of b has none.
         "wer": 4 / 8,
         "oracle_wer": 3 / 8,
@@ -129,7 +113,7 @@ def test_missing_utterances_are_counted_and_the_overlap_with_the_training_text(f
     found = measured("rescore", *files, "--references", manifest, "--training-text", train)
     assert (found["utterances"], found["missing_hypotheses"], found["deletions"]) == (7, 1, 2)
     assert found["wer"] == found["oracle_wer"] == 2 / 35
-    assert found["overlap"]["shared_sentences"] == 3
+    assert found["overlap"] == 3
 
 
 def test_masked_references_through_the_commands(tmp_path):

@@ -118,15 +118,7 @@ def test_each_channel_is_transcribed_as_the_file_with_it_alone(kind, whisper, re
     assert [line["text"] for line in apart] == [line["text"] for line in alone]
     assert all(line["text"] for line in apart)
     assert apart[0]["text"] != apart[1]["text"]
-    assert (found["recordings"], found["texts"], found["mixed_down"]) == (1, 2, 0)
-
-
-@pytest.mark.parametrize("kind", ["--model", "--recogniser"])
-def test_a_long_recording_without_speech_has_no_text(kind, whisper, recogniser_folder, tmp_path):
-    soundfile.write(tmp_path / "hold.wav", np.zeros(31 * RATE), RATE)
-    by = [kind, whisper if kind == "--model" else recogniser_folder]
-    (line,), _ = transcribe(tmp_path, "--audio", tmp_path / "hold.wav", *by)
-    assert line["text"] == ""
+    assert (found["recordings"], found["texts"]) == (1, 2)
 
 
 def test_texts_are_shown_without_a_file_and_can_be_read_as_a_corpus(recogniser_folder, call, tmp_path, capsys):
@@ -134,8 +126,7 @@ def test_texts_are_shown_without_a_file_and_can_be_read_as_a_corpus(recogniser_f
     assert main(["transcribe", *given, "--threads", "1"]) == 0
     shown, warned = capsys.readouterr()
     assert "learned from synthesised speech" in warned
-    (line,), found = transcribe(tmp_path, *given)
-    assert (found["mixed_down"], found["words"]) == (1, len(line["text"].split()))
+    (line,), _ = transcribe(tmp_path, *given)
     assert shown == f"{call}: {line['text']}\n"
     assert read(tmp_path / "texts.jsonl") == [line["text"]]
 

@@ -105,9 +105,6 @@ def test_paired_difference_cancels_what_two_systems_share():
     assert 0 < low < 0.05 < high
     assert paired_difference_over_seeds([(first, first)], 1000, 0.95, 1) == (0.0, 0.0, 0.0)
     assert mean_over_seeds([count_errors({"u": "a"}, {"u": "b"})], 200, 0.95, 1) == (1.0, None, None)
-    one, other = count_errors({"a": "one two"}, {}), count_errors({"a": "one"}, {})
-    with pytest.raises(SpeechError, match="not measured on the same references"):
-        paired_difference_over_seeds([(one, other)], 200, 0.95, 1)
 
 
 def test_errors_where_languages_change(tmp_path):
