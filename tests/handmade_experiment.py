@@ -15,7 +15,6 @@ from typing import Any
 
 import yaml
 
-from tasks.parameters.cells_file import training_text
 from tasks.parameters.parameter_file import read_parameters
 from tasks.records.cell import Cell
 from tasks.records.cells import expected_cells, is_filled, stage_name
@@ -59,9 +58,6 @@ def make_experiment(folder: Path, k: int = 10, **changes: Any) -> Path:
         **changes,
     }
     document["corpora"] = {name: document["corpora"]["chat"] for name in compare["datasets"]}
-    for name in changes.get("conclusions", {}):
-        document["corpora"][name] = {"kind": "files", "source": "tweets.csv", "label_field": "mood"}
-        document["conclusion"] = {}
     fillers = [fills["filler"] for fills in compare["fills"] if "filler" in fills]
     document["fillers"] = dict.fromkeys(fillers, document["fillers"]["minilm"])
     document["filling"]["top_k"]["k"] = k
@@ -153,12 +149,6 @@ class _Writer:
                 measured = {"by_fill": dict.fromkeys(paths, TABLE["fluency"])}
                 settings = self.section("fluency")
                 self.report("fluency", dataset=dataset, texts=texts, settings=settings, measured=measured)
-        for dataset in self.section("compare").get("conclusions", {}):
-            # V of 0.1 in the raw text, and a tenth less in each text after it.
-            texts = list(dict.fromkeys(map(training_text, cells[1:])))
-            measured = {"by_text": {text: {"cramers_v": 0.1 * 0.9**place} for place, text in enumerate(texts)}}
-            settings = self.section("conclusion")
-            self.report("conclusion", dataset=dataset, texts=texts, settings=settings, measured=measured)
 
     def cell(self, cell: Cell) -> None:
         text = f"data/private/corpora/{cell.dataset}/train.txt"
@@ -227,10 +217,8 @@ class _Writer:
 def write_word_errors(path: Path, errors: int) -> None:
     """Substitutions spread over the utterances, one more in the first ones where they do not divide."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = ["utterance_id\tall:units\tall:errors"]
-    for number in range(SENTENCES):
-        wrong = errors // SENTENCES + (number < errors % SENTENCES)
-        lines.append(f"u{number:03d}\t20\t{wrong}")
+    wrong = [errors // SENTENCES + (number < errors % SENTENCES) for number in range(SENTENCES)]
+    lines = ["utterance_id\tall:units\tall:errors", *(f"u{number:03d}\t20\t{n}" for number, n in enumerate(wrong))]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -38,16 +36,6 @@ def model(counts):
     of_text = ["--vocabulary", vocabulary, "--input", generic, "--valid", generic, "--output", str(folder / "ngram")]
     assert main(["pretrain", "--set", "kind=ngram", *of_text]) == 0
     return folder / "ngram"
-
-
-def test_importing_is_quick_and_loads_no_torch():
-    code = (
-        "import sys, time; begin = time.process_time(); import palimpsest; "
-        "print(time.process_time() - begin, 'torch' in sys.modules)"
-    )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert float(said[0]) < 0.3
-    assert said[1] == "False"
 
 
 def test_masking_and_filling_write_what_the_commands_write(tmp_path, counts):
@@ -96,31 +84,25 @@ def test_lists_are_rescored(model):
 
 
 def test_a_column_is_read_and_a_text_of_any_program_is_audited(tmp_path):
-    (tmp_path / "tickets.csv").write_text("id;body\n" + "".join(f"{n};Client name{n}x asked.\n" for n in range(300)))
+    (tmp_path / "tickets.csv").write_text("id;body\n" + "".join(f"{n};Client name{n}x asked.\n" for n in range(150)))
     tickets = palimpsest.read(tmp_path / "tickets.csv", text_field="body")
     assert tickets[:2] == ["Client name0x asked.", "Client name1x asked."]
-    (tmp_path / "gaps.csv").write_text("id;body\n1;Hello there.\n2;\n3;See you.\n")
-    with pytest.warns(UserWarning, match="texts left out: 1 empty"):
-        assert palimpsest.read(tmp_path / "gaps.csv", text_field="body") == ["Hello there.", "See you."]
     members, held_out = tickets[::2], tickets[1::2]
-    disclosed = palimpsest.audit(members[:50], members, held_out=held_out)
-    hidden = palimpsest.audit(["Client asked."] * 150, members, held_out=held_out)
-    assert (disclosed["disclosed_words"], disclosed["disclosed_words_blind"]) == (50 / 150, 0)
+    disclosed = palimpsest.audit(members[:25], members, held_out=held_out)
+    hidden = palimpsest.audit(["Client asked."] * 75, members, held_out=held_out)
+    assert (disclosed["disclosed_words"], disclosed["disclosed_words_blind"]) == (25 / 75, 0)
     assert disclosed["disclosed_words_p"] < 0.001 < 0.05 < hidden["disclosed_words_p"]
-    for field, message in [("bodi", "no field 'bodi' (did you mean 'body'?)"), (1, "text_field: ")]:
-        with pytest.raises(PalimpsestError) as error:
-            palimpsest.read(tmp_path / "tickets.csv", text_field=field)
-        assert message in str(error.value)
+    with pytest.raises(PalimpsestError, match=r"no field 'bodi' \(did you mean 'body'\?\)"):
+        palimpsest.read(tmp_path / "tickets.csv", text_field="bodi")
 
 
 def test_what_cannot_be_used_is_named():
     for call, message in [
         (lambda: palimpsest.mask(["one\ntwo"]), "sentence 1 has a line end in it; give one sentence each"),
-        (lambda: palimpsest.mask([{"sentence": "x"}]), "sentence 1 is of type NoneType; give strings, or rows"),
         (lambda: palimpsest.mask("nowhere.txt"), "text file 'nowhere.txt' does not exist"),
+        (lambda: palimpsest.perplexity({}, LINES), "model is of type dict; give its folder"),
         (lambda: palimpsest.mask(LINES, "allow_lists"), "allow_list"),
         (lambda: palimpsest.fill(LINES, "unigram", kk=1), "kk: unknown key"),
-        (lambda: palimpsest.fill(LINES, Unigram(kind="unigram"), k=1), "k next to an object with settings of fill"),
     ]:
         with pytest.raises(PalimpsestError) as error:
             call()
@@ -135,11 +117,8 @@ def test_a_table_or_a_file_of_records_is_read_by_its_column_text(tmp_path):
     columns = {"id": list(range(len(LINES))), "text": LINES}
     for table in (columns, pandas.DataFrame(columns), pyarrow.table(columns), pandas.Series(LINES)):
         assert list(palimpsest.mask(table)) == expected
-    for table in ({"body": LINES}, pandas.DataFrame({"body": LINES}), pyarrow.table({"body": LINES})):
-        with pytest.raises(PalimpsestError, match="the table has no column 'text'"):
-            palimpsest.mask(table)
-    with pytest.raises(PalimpsestError, match="'text' is one string"):
-        palimpsest.mask({"text": LINES[0]})
+    with pytest.raises(PalimpsestError, match="the table has no column 'text'"):
+        palimpsest.mask(pandas.DataFrame({"body": LINES}))
     lines = ["Hello Maria, it rains. The dog sleeps.", "I told Zebulon."]
     (tmp_path / "A.CSV").write_text("".join(f"{row}\n" for row in ("id;message", *(f"1;{line}" for line in lines))))
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"id": 1, "message": line}) + "\n" for line in lines))
@@ -147,7 +126,7 @@ def test_a_table_or_a_file_of_records_is_read_by_its_column_text(tmp_path):
         assert list(palimpsest.mask(tmp_path / name)) == list(palimpsest.mask(lines))
 
 
-@pytest.mark.parametrize("sentence", ["My name is Maria", "maria@corp.local", "Maria/Lopez", "Maria\nLopez", "x" * 999])
+@pytest.mark.parametrize("sentence", ["My name is Maria", "Maria/Lopez", "Maria\nLopez", "x" * 999])
 def test_no_error_quotes_a_sentence_that_is_taken_for_a_path(sentence):
     for call in (palimpsest.mask, palimpsest.fill, lambda text: palimpsest.rescore(text, [])):
         with pytest.raises(PalimpsestError, match="give sentences as a list") as caught:
@@ -163,8 +142,6 @@ def test_an_adapted_model_is_replaced_only_where_that_is_asked_for(tmp_path, mod
     assert {path.name: path.read_bytes() for path in adapted.path.iterdir()} == before
     palimpsest.adapt(model, ["the dog sleeps"] * 20, tmp_path / "adapted", valid=LINES, overwrite=True)
     assert {path.name: path.read_bytes() for path in adapted.path.iterdir()} != before
-    with pytest.raises(PalimpsestError, match="model is of type dict; give its folder"):
-        palimpsest.perplexity({}, LINES)
 
 
 def test_a_review_gives_lines_to_read_and_counts_those_that_a_person_has_read(tmp_path, monkeypatch):
@@ -183,12 +160,8 @@ def test_a_review_gives_lines_to_read_and_counts_those_that_a_person_has_read(tm
     assert (expected["direct"]["found"], expected["direct"]["unmasked_found"]) == (2, 1)
     mixed = [{**after[0], "answer": "accept"}, after[1]]
     assert "left out: 1 records without an answer" in palimpsest.review("mail/allow_list", mixed).recorded
-    for cell, records, message in (
-        ("mail/allow_list", [{"text": "Another text.", "spans": [], "answer": "accept"}], "no line was taken"),
-        ("mail", None, "Name a cell as CORPUS/TECHNIQUE"),
-    ):
-        with pytest.raises(PalimpsestError, match=message):
-            palimpsest.review(cell, records)
+    with pytest.raises(PalimpsestError, match="no line was taken"):
+        palimpsest.review("mail/allow_list", [{"text": "Another text.", "spans": [], "answer": "accept"}])
 
 
 @pytest.mark.slow

@@ -1,18 +1,12 @@
 """What the benchmarks count, on inputs made by hand; and pages that show the stored numbers, and no others."""
 
 import json
-from collections import Counter
 
-import numpy as np
 import pytest
-from marked_text import Names
 
 from benchmarks import court_tables, entities, identifier_recall, nbest
 from benchmarks.court_texts import joined
-from benchmarks.frame import check_same, speed
 from benchmarks.stored_numbers import RESULTS, ROOT, with_table
-from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan
-from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
 
 TABLES = {
     **{name: (page, table) for name, (page, _, table) in court_tables.TABLES.items()},
@@ -74,55 +68,3 @@ def test_an_entity_counts_with_equal_borders_and_class():
     # One of three entities and one of four findings have equal borders and class; two each have equal borders.
     assert (figures["typed_recall"], figures["typed_precision"]) == pytest.approx((1 / 3, 1 / 4))
     assert (figures["typed_f1"], figures["untyped_f1"]) == pytest.approx((2 * 1 / (3 + 4), 2 * 2 / (3 + 4)))
-
-
-def test_the_ratio_is_the_median_of_rounds_that_each_side_begins_in_turn():
-    began, seconds = [], {"ours": iter([1.0, 10.0, 1.0]), "peer": iter([2.0, 20.0, 3.0])}
-
-    def clock(side):
-        began.append(side)
-        return next(seconds[side])
-
-    found = speed("x", 6, "words/s", "ours", "peer", rounds=3, clock=clock)
-    assert began == ["ours", "peer", "peer", "ours", "ours", "peer"]
-    assert (found["ours"], found["peer"], found["ratio"], found["holds"]) == (6.0, 2.0, 2.0, True)
-    check_same([1, 2, 3, 4], [1, 2, 3, 5], "words", share=0.75)
-    with pytest.raises(AssertionError, match="words: 1 of 4 outputs differ"):
-        check_same([1, 2, 3, 4], [1, 2, 3, 5], "words")
-
-
-def test_an_identifier_counts_if_every_word_is_masked():
-    marks = [("call Ann Lee now", 5, 12, "PERSON"), ("call Ann lee now", 5, 12, "PERSON"), ("in bonn", 3, 7, "CITY")]
-    lines = [LabelledLine(text, (LabelledSpan(*place),), 1) for text, *place in marks]
-    assert identifier_recall.measured(lines, Names("Ann", "Lee")) == {
-        "CITY": {"identifiers": 1, "found": 0},
-        "PERSON": {"identifiers": 2, "found": 1},
-    }
-
-
-def test_forms_hold_each_label_and_every_label_is_counted_for_an_identifier():
-    values, lines = identifier_recall.VALUES, list(identifier_recall.forms())
-    assert Counter(line.spans[0].label for line in lines) == dict.fromkeys(values, identifier_recall.SENTENCES)
-    assert all(line.text[span.start : span.end].strip() for line in lines for span in line.spans)
-    counted = " ".join(labels for _, _, labels in identifier_recall.IDENTIFIERS.values()).split()
-    assert len(counted) == len(set(counted))
-    assert set(values) <= set(counted)
-    assert [line.text for line in lines] == [line.text for line in identifier_recall.forms()]
-
-
-class LikesShortSentences:
-    """A language model."""
-
-    def score_sentences(self, groups):
-        return [np.array([-len(words) for words in group], dtype=float) for group in groups]
-
-
-def test_a_row_of_rescored_lists_counts_errors_of_the_choice_among_the_first_hypotheses():
-    texts = ("turn left here now", "turn left here", "turn left")
-    hypotheses = tuple(ScoredHypothesis(text, -float(rank)) for rank, text in enumerate(texts))
-    dev, test = ([NbestList(f"{one}", "turn left here", hypotheses) for one in range(count)] for count in (8, 3))
-    alone, two = (
-        nbest.measured("x", *given) for given in ((1, dev, test, None), (2, dev, test, LikesShortSentences()))
-    )
-    assert (alone["wer"], two["wer"], two["oracle"]) == (pytest.approx(1 / 3), 0.0, 0.0)
-    assert two["difference"] == pytest.approx(-1 / 3)

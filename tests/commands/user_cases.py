@@ -43,13 +43,11 @@ SPEECH, CORPORA = "speech-corpus --output o --set ", "corpora --output o "
 PARAMS = "cells"
 
 BAD_TEXTS: list[tuple[Files, str]] = [
-    (b"", "it needs at least one sentence"),
     (b"\n \n\t\n", "it needs at least one sentence"),
     (b"fine\nZebulon \xe9t\xe9\n", "x: line 2: byte 9 (0xe9) is not UTF-8"),
     (b"\xff\xfeZebulon", "it is not UTF-16 after line 0"),
     (b"fine\n\xed\xa0\x80 Zebulon\n", "x: line 2: byte 1 (0xed) is not UTF-8"),
     (b"Zebulon \xe2\x82", "x: line 1: byte 9 (0xe2) is not UTF-8"),
-    (bytes(range(1, 256)), "is not UTF-8"),
     (gzip.compress(b"Zebulon\n"), "is an archive or compressed, and one sentence"),
     (None, "'x' does not exist"),
     ({"x/y": "Zebulon\n"}, "'x' is a folder"),
@@ -64,10 +62,9 @@ ODD_TEXTS = [
     "שלום עולם [MASK]\n\u202eZebulon [MASK]\u202c\n",
     "😀😀 Zebulon 👩‍👩‍👧 🇩🇪 [MASK]❤️\n",
     "[MASK] [\\MASK] [[MASK]] [PERSON]x Zebulon [\\\\PERSON]\n",
-    "e\u0301 ﬁ Ⅷ ß İ ǅ 𝒵ℴ𝓁𝓉𝒶𝓃 [MASK]\n",
-    "Zebulon [MASK], " * 5_000 + "\n",
-    "z" * 1_000_000 + " [MASK]\n",
-    "[MASK]\n" + "\n" * 20_000,
+    "Zebulon [MASK], " * 500 + "\n",
+    "z" * 200_000 + " [MASK]\n",
+    "[MASK]\n" + "\n" * 2_000,
     "... !!! ((([MASK]\n",
 ]
 
@@ -80,14 +77,10 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("link.txt", "which is read"),
         ("folder", "'folder': it is a folder"),
         ("mail.txt/o", "--output 'mail.txt/o' cannot be written"),
-        ("o.txt --report mail.txt", "--report 'mail.txt' is --input"),
-        ("kept.txt --set path=kept.txt", "is setting 'kept.txt'"),
         ("- --report -", "would both go to standard output"),
     ],
     MASK: [
-        ("''", "--input"),
         ("'a\0b'", "--input"),
-        ("a" * 300, "is no path"),
         ("mail.txt --report o.txt", "are the same"),
         ("mail.txt --set path=nolist", "word list 'nolist' does not exist"),
         ("mail.txt --set 'path=[}'", "is not YAML"),
@@ -96,22 +89,13 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
     "mask" + OF_MAIL + " --technique ": [
         ("alow_list", "did you mean 'allow_list'?"),
-        ("spacy --set tagger.minimum_score=0.5", "unknown key; allowed: batch_size, kind, model"),
-        ("spacy --set tagger.model=nope", "'nope' is neither an installed package"),
         ("transformers", "tagger.model: is missing"),
-        ("combination --set rule=union --set 'parts=[{kind: allow_lst}]'", "did you mean 'allow_list'?"),
-        *((f"vocabulary_threshold --set allowed_words={value}", "allowed_words") for value in ("0", "1.5", "all")),
     ],
     FILL: [
         ("mail.txt", "has no marker such as [MASK]"),
         ("masked.txt --set k=5", "k: unknown key"),
-        ("masked.txt --filler filler", "uses no filler"),
         ("masked.txt --seed -1", "seed -1"),
-        ("masked.txt --set counts.epsilon=3", "is for prior 'counted', and prior is 'word_counts'"),
         ("masked.txt --generic generic --set prior=counted", "counts the masked words; give --sidecar"),
-        ("masked.txt --sidecar sidecar.jsonl --set prior=counted", "weighs generic text; give --generic,"),
-        ("masked.txt --set languages=[en]", "two different codes"),
-        ("masked.txt --set 'languages=[en, es]' --set classes=match", "leave one of the two out"),
         ("masked.txt --set 'languages=[xx, yy]'", "no list of words"),
     ],
     COUNTED: [
@@ -123,9 +107,8 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("top_2", "did you mean 'top_k'?"),
         ("top_k --set k=16", "k=16 is more than the"),
         ("top_k --set k=1 --set copies=2", "k=1 takes the best word, so that copies=2 would be the same text 2"),
-        ("free --set copies=2", "free takes the model's best sentence, so that copies=2"),
-        *((f"top_k --set k={value}", "k") for value in ("0", "1.5", "many", "1e999", ".nan", "1000000000")),
-        *((f"sample --set temperature={value}", "temperature") for value in ("0", "-1", ".nan", ".inf", "1.0e-300")),
+        *((f"top_k --set k={value}", "k") for value in ("0", "1.5", "many", ".nan")),
+        *((f"sample --set temperature={value}", "temperature") for value in ("0", ".inf")),
     ],
     "fill --method top_1" + OF_MASKED + " --filler ": [("./nope", "'./nope'"), ("package:nope/x", "not installed")],
     LOG_LINEAR: [
@@ -135,50 +118,32 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
     SURROGATE: [
         ("--set consistent_within=document", "needs the document of each line; give --documents"),
-        ("--set consistent_within=document --documents mail.txt", "needs the masked words; give --sidecar"),
-        ("--set consistent_within=document --set copies=2", "set consistent_within: line, or leave copies out"),
         ("--output sidecar.jsonl --sidecar sidecar.jsonl", "which is read"),
     ],
     PERPLEXITY: [
-        ("generic.txt --sidecar sidecar.jsonl", "sidecar"),
         ("mail.txt --sidecar folder", "holds no sidecar"),
-        ("generic.txt --set 'frequency_classes=[100, 10]'", "rising ranks"),
-        *((f"generic.txt --set bootstrap_samples={value}", "bootstrap_samples") for value in ("-1", 10**12, "many")),
-        *((f"generic.txt --set confidence={value}", "confidence") for value in ("0", "2", ".nan")),
+        *((f"generic.txt --set bootstrap_samples={value}", "bootstrap_samples") for value in ("-1", 10**12)),
     ],
     "perplexity --input generic.txt --model ": [
         ("./nope", "nope"),
-        ("package:no_such_package", "no_such_package"),
         ("m --scores o --report o", "--scores 'o' and --report 'o'"),
     ],
     "adapt --model model --input generic.txt --output ": [
         ("model", "which is read"),
         (".", "replaced as a whole"),
         ("o --set kind=transformer --set adaptation.epochs=0", "(got 0)"),
-        (f"o --seed {2**70}", str(2**70)),
         ("o", "give ngram.generic_weight or --valid"),
-        ("o --set adaptation.learning_rate=0.1", "adaptation: unknown key; allowed: kind, ngram"),
-        ("o --set 'ngram.languages.codes=[en, en]'", "two different codes"),
-        ("o --set 'ngram.languages.codes=[en, es]' --set ngram.generic_weight=0.5", "languages.weight or --valid"),
     ],
     "pretrain --vocabulary vocabulary.txt --input generic.txt --valid generic.txt --output o --set ": [
         ("resources.devices=5000", "devices is 5000 and this machine has"),
-        ("architecture.positions=switching", "need languages"),
-        ("architecture.positions=rotary --set architecture.context=packed", "need the context 'sentence'"),
-        ("architecture.positions=rotary --set architecture.width=12 --set architecture.heads=4", "an even number"),
     ],
-    "adapt --model filler --input model/vocabulary.txt --output ": [("model", "is in --output 'model'")],
     PREVIEW: [("mail.txt --lines 0", "lines: ")],
     "vocabulary --word-counts counts.tsv --output ": [
-        ("-", "--output '-' is a stream"),
         ("o --set size=16", "vocabulary size 16 leaves no room"),
-        ("o --set minimum_count=99", "minimum_count 99 leaves no word: the most frequent one occurs"),
     ],
     "audit --members mail.txt ": [
         ("", "nothing to attack: give --text, or --model with --non-members"),
         ("--model m", "--model needs --non-members"),
-        ("--held-out generic.txt", "--held-out needs --text"),
-        ("--text mail.txt --base model", "needs --params, --text and --word-counts"),
         ("--text generic.txt", "not equally many lines"),
     ],
     # Corpora, labelled text, models.
@@ -194,11 +159,8 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
     ],
     GENERATE: [
         *((f"--set sentences={value}", "sentences") for value in ("0", ".inf", "many")),
-        ("--set 'learn_from=[{source: gold.jsonl, labels: {PERSN: PERSON}}]'", "did you mean 'PERSON'?"),
-        ("--set unlabelled=[USERNAME]", "'USERNAME' (did you mean 'USER_NAME'?)"),
     ],
     TRAIN: [("nope", "'nope/train.jsonl' does not exist"), ("folder --set epochs=3", "epochs: unknown key")],
-    "train-filler --output o ": [("", "no model is given")],
     SPEECH: [("source=nope", "'nope' does not exist"), ("kind=kaldy --set source=x", "did you mean 'kaldi'")],
     "release chat/x/y-1 --name ": [
         (name, "a release's name has letters")
@@ -221,9 +183,8 @@ def shipped(old: str, new: str | bytes) -> bytes:
     return SHIPPED.replace(old.encode(), new if isinstance(new, bytes) else new.encode())
 
 
-def sidecar(**changes: object) -> str:
-    lines = [{"line": number, "spans": []} for number in range(1, 5)]
-    lines[0] = {"line": 1, "spans": [{**SPAN, **changes}]}
+def sidecar() -> str:
+    lines = [{"line": 1, "spans": [SPAN]}, *({"line": number, "spans": []} for number in range(2, 5))]
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
@@ -237,14 +198,10 @@ def nbest(**changes: object) -> str:
 
 
 WORD_COUNTS: list[tuple[Files, str]] = [
-    ("the\ncat\n", "line 1 is not 'word<TAB>count'"),
-    ("", "'x'"),
-    ("the\t" + "9" * 400 + "\n", "line 1 is not 'word<TAB>count' with a count of at most 18 digits"),
-    ("the\t3\ncat\t1.5\n", "line 2 is not 'word<TAB>count'"),
+    ("the\t3\ncat\n", "line 2 is not 'word<TAB>count'"),
     ({}, "file of word counts 'x' does not exist"),
 ]
-BAD_NAMES = ("a b", "a'b", "..", "../a", "$(touch PWNED)", "a;touch PWNED", "`touch PWNED`", "a.b", "a@b", "{a}", "-a",
-    "über", "a\nb", "", "a" * 300)  # fmt: skip
+BAD_NAMES = ("a b", "a'b", "../a", "$(touch PWNED)", "a;touch PWNED", "a@b", "{a}", "über", "a\nb", "")
 REFUSED_CONTENT: dict[str, list[tuple[Files, str]]] = {
     **{command + "x": BAD_TEXTS for command in READERS},
     MASK + "-": [("", "standard input is empty"), (b"Zebulon\n\xe9\n", "standard input: line 2: byte 1 (0xe9)")],
@@ -255,73 +212,50 @@ REFUSED_CONTENT: dict[str, list[tuple[Files, str]]] = {
         (b"the\nZebulon\xe9\n", "x: line 2: byte 8"),
         ("the cat sat on the mat\na dog and a cat sat\n", "no word list"),
     ],
-    "mask --technique vocabulary_threshold --set path=x" + OF_MAIL: [("a\nb\n", "is more than the 2 words")],
     "mask --technique vocabulary_threshold --set allowed_words=1 --word-counts x" + OF_MAIL: WORD_COUNTS,
     UNIGRAM + "--word-counts x": [*WORD_COUNTS, ("the\t0\ncat\t0\n", "hold no word")],
     FILL + "masked.txt --allowed-words x": [
-        (b"the\n\xe9\n", "x: line 2: byte 1"),
         ("the\ncat\nsat\non\nmat\na\ndog\nand\ntoday\n", "nothing to draw"),
-    ],
-    SURROGATE + "--set consistent_within=document --sidecar sidecar.jsonl --documents x": [
-        ("one\none\n", "the documents file ends before line 3"),
     ],
     "audit --text mail.txt --members x": [
         ({"x/train.txt": "a\nb\nc\nd\n", "x/train.documents": "one\n"}, "'x/train.documents' has 1 lines, and"),
     ],
     FILL + "masked.txt --sidecar x": [
         ("", "ends before line 1"),
-        (sidecar() + '{"line": 5, "spans": []}\n', "sidecar"),
         (sidecar(), "the sidecar has 1 markers"),
-        ('{"line": 2, "spans": []}\n', "line 1 is not a sidecar record of line 1"),
         ("[" * 100_000, "line 1 is not a sidecar record"),
     ],
     ADAPT + "generic.txt": [
         ({"o/diary.txt": "kept"}, "holds 'diary.txt', which is no part of a model"),
-        ({"o": "kept"}, "is a file"),
     ],
-    PERPLEXITY + "generic.txt": [({"model/vocabulary.txt": None}, "vocabulary.txt")],
     FILLED + "top_1": [
-        ({"filler/config.json": None}, "lacks config.json"),
         ({"filler/model.safetensors": None}, "lacks weights (model.safetensors)"),
         ({"filler/model.safetensors": b"\x10\0\0\0"}, "cannot be loaded"),
-        ({"filler/tokenizer.json": None}, "lacks a tokenizer (tokenizer.json)"),
     ],
-    "corpora --set source=x/train.txt --output x": [({"x/train.txt": "Zebulon\n"}, "is 'train.txt' of --output 'x'")],
     CORPORA + "--set source=x.jsonl": [
-        ({"x.jsonl": '{"text": "a", "text": "Zebulon"}\n'}, "line 1 has the key 'text' twice"),
         ({"x.jsonl": '{"body": "Zebulon"}\n'}, "line 1 has no text field 'text'; name it with text_field"),
     ],
     JUDGE + "x": [
         ("", "'x' is empty"),
         ("Zebulon\n", "line 1: is not JSON"),
-        ('{"text": "Zebulon"}\n', "line 1: span: Field required"),
         ('{"text": "\\ud800 Zebulon", "spans": []}\n', "half of a surrogate pair"),
         (gold(0, 99), "ends at 99"),
-        (gold(3, 3), "is empty: it starts at 3"),
         ('{"text": "a", "text": "Zebulon", "spans": []}\n', "has the key 'text' twice"),
     ],
     GENERATE + "--set templates=[x]": [
-        ("only {CITY}\n", "no template falls into the"),
         ("Hello {CITY}\n{CITTY}\n", "line 2: unknown kind of slot 'CITTY' (did you mean 'CITY'?)"),
         ("# a comment\n\n{city}\n#hashtag\n{CITY\n", "line 5: expected '}'"),
-        ("{CITY|bold}\n", "unknown modifier 'bold'; allowed: lower, upper, hashtag"),
-        ("# only a comment\n", "no template"),
     ],
     TRAIN + "x": [
         ({"x/train.jsonl": "", "x/test.jsonl": ""}, "is empty"),
         ({"x/train.jsonl": gold(label="shoe"), "x/test.jsonl": gold()}, "'shoe'"),
     ],
     PERSONS + "x": [
-        (json.dumps({"text": "Quux"}), "no person of the documents has a fact"),
         ("Zebulon Quux\n", "'x': line 1 is not JSON"),
     ],
     RESCORE + "x": [
         (nbest() * 2, "is in line 1 too"),
-        (nbest(hypotheses=None), "has no list of 'hypotheses'"),
-        *(
-            (nbest().replace("-1.0", score), "no 'score' that is a finite number")
-            for score in ("NaN", "1e999", "9" * 400, '"-1"', "true")
-        ),
+        *((nbest().replace("-1.0", score), "no 'score' that is a finite number") for score in ("1e999", '"-1"')),
         (gzip.compress(nbest().encode())[:20], "x"),
     ],
     PARAMS: [
@@ -331,15 +265,12 @@ REFUSED_CONTENT: dict[str, list[tuple[Files, str]]] = {
         (shipped("corpora:\n  chat:", "corpora:\n  no: {kind: files, source: x}\n  chat:"),
             "(no, off and on as truth values): put quotes"),
         *((shipped(CORPUS, f"kind: files\n    source: {one}"), "corpora.chat") for one in ("''", '"a\\nb"', "5")),
-        (shipped("# The experiment", b"# \xe9"), "'params.yaml' is not UTF-8 (byte 3)"),
         *(
             (shipped("\ncorpora:\n", f"\ncorpora:\n  {json.dumps(name)}: {{kind: files, source: x}}\n"),
                 "letters, digits and underscores only")
             for name in BAD_NAMES
         ),
-        ("- 1\n", "must hold sections"),
         ({"params.yaml": None}, "'params.yaml' does not exist"),
-        ({"params.yaml": None, "params.yaml/x": ""}, "'params.yaml' is a folder"),
         ("a: " + "[" * 10_000, "nested too deeply"),
         ("a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n", "unknown key"),
     ],
@@ -351,29 +282,17 @@ ACCEPTED: list[tuple[str, str, Files]] = [
     (MASK + "x", "carriage return", "Zebulon\rthe\rend\r"),
     (MASK + "x", "DEVANAGARI", "मैं दिल्ली में रहता हूँ\n" * 9),
     (TO.replace("mail.txt", "x") + "-", "\u202e[MASK]\u202c the", "\u202eZebulon\u202c the\n"),
-    (MASK + "x", "75.0% of the words are masked", "Zebulon Quux Ottilie the\n" * 3),
-    ("mask --technique spacy --output o.txt --input x", "100% de", "Ich wohne in Stuttgart und arbeite dort.\n" * 9),
-    (MASK + "-", "", "Zebulon\nthe end\n"),
+    ("mask --technique crf --output o.txt --input x", "100% de", "Ich wohne in Stuttgart und arbeite dort.\n" * 9),
     (MASK + "mail.txt --report -", '"measured": {', None),
-    (MASK + "mail.txt --cell dataset=mail --report o.json", "", None),
-    (TO + "o/p/q.txt", "", None),
     (PREVIEW + "mail.txt", "mode 0600", None),
-    (PREVIEW + "x", "2 carriage returns", "Zebulon\rthe\rend\r"),
-    (PREVIEW + "x --lines 1", "in 1 lines", b"Zebulon\n\xff\n"),
     (PERPLEXITY + "x", "over known words none", "Zebulon Quux\n"),
-    (PERPLEXITY + "x", "50.0% of the words are unknown", "the Zebulon\n"),
     (PERPLEXITY + "mail.txt --sidecar sidecar.jsonl", "masked words", None),
     (ADAPT + "masked.txt --markers token", "", None),
     (FILL + "masked.txt --allowed-words x", "no list of never-masked words, so any word may be written", ""),
-    (FILL + "masked.txt --allowed-words kept.txt", "against the off-list rule", None),
-    (SURROGATE + "--sidecar sidecar.jsonl --word-counts counts.tsv", "", None),
     (JUDGE + "x", "1 spans overlap another one", gold(spans=json.loads(gold())["spans"] * 2)),
-    (GENERATE + "--set sentences=200", "200 sentences", None),
+    (GENERATE + "--set sentences=60", "60 sentences", None),
     (TRAIN + "x", "held-out", {"x/train.jsonl": gold() * 30, "x/test.jsonl": gold()}),
     (PERSONS + "x", "100.0", FACTS),
-    (RESCORE + "dev.jsonl", "warning", None),
-    (RESCORE + "x", "", nbest() + nbest(utterance_id="v", hypotheses=[])),
-    (PARAMS, "", shipped(ALLOW_LIST, "allow_list: &a {kind: allow_list}\n  other: {<<: *a, markers: {style: class}}")),
     (PARAMS, "", shipped(CORPUS, "kind: files\n    source: my own $(touch PWNED) mail.txt")),
     (PARAMS, "", shipped("# The experiment", "\ufeff# The experiment")),
 ]  # fmt: skip

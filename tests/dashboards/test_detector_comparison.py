@@ -10,7 +10,6 @@ import pytest
 from dashboards.compare_detectors_command import BEGIN, END, PAGE
 from tasks.cli import main
 
-SVG = "{http://www.w3.org/2000/svg}"
 NUMBERS = {
     "token_in_scope": {"f2": 0.75}, "span": {"f2": 0.5}, "document": {"recall": 1.0}, "threads": 2, "lines": 10,
     "lines_without_private_words": {"masked_share": None}, "files": [{"split": "dev"}], "words": 1000,
@@ -59,18 +58,8 @@ def test_each_gold_set_has_a_table_with_the_best_first_and_a_panel_of_the_plot(p
     plot = ElementTree.fromstring(drawing)
     said = plot.get("aria-label")
     assert "mail: spacy 9876, 0.550 [0.400, 0.600]; allow list 123,456, 0.500 [0.400, 0.600]." in said
-    labels = {each.text: float(each.get("y")) for each in plot.iter(f"{SVG}text") if each.text in said}
-    # The better one is higher; a result without F2 is not there.
-    assert labels["spacy"] < labels["allow list"]
-    assert "chat" not in labels
     assert "currentColor" in drawing
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|url\((?!#)", drawing)
-    # Two models of one technique have the names of their reports.
-    evaluated("mail/large", "spacy", "mail", 0.55, 9_876)
-    assert main(["compare-detectors"]) == 0
-    assert {"| spacy (spacy) |", "| spacy (large) |"} <= set(
-        re.findall(r"^\| spacy \(\w+\) \|", page.read_text(), re.M)
-    )
     evaluated("mail/list", "allow_list", "mail", 0.5, 123_456, signature="masking|version=0")
     assert main(["compare-detectors"]) == 1
     assert "different protocols" in capsys.readouterr().err
@@ -81,9 +70,9 @@ def test_the_command_on_real_reports_leaves_the_pages_own_text(page, capsys):
     gold = (json.dumps({"text": text, "spans": spans}) for text in ("Ann met the Quux", "Bob ate"))
     Path("gold.jsonl").write_text("\n".join(gold))
     Path("few.txt").write_text("the\n")
-    for name, options in (("shipped", []), ("own", ["--set", "technique.path=few.txt"])):
-        options += ["--technique", "allow_list", "--gold", "gold.jsonl", "--report", f"results/reports/{name}.json"]
-        assert main(["evaluate-masking", *options]) == 0
+    for name, options in (("shipped", ""), ("own", " --set technique.path=few.txt")):
+        options += f" --technique allow_list --gold gold.jsonl --report results/reports/{name}.json"
+        assert main(["evaluate-masking", *options.split()]) == 0
     for _ in range(2):
         assert main(["compare-detectors"]) == 0
         text = page.read_text(encoding="utf-8")

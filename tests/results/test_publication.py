@@ -9,20 +9,11 @@ from unittest.mock import Mock
 import forked_commands
 import pytest
 import tracked_state
-import yaml
 from command_results import refusal
-from handmade_experiment import (
-    COMMIT,
-    FEW,
-    SIGNATURE,
-    curve,
-    make_experiment,
-    perplexities_of,
-)
+from handmade_experiment import COMMIT, FEW, SIGNATURE, curve, make_experiment, perplexities_of
 from handmade_reports import TOP_K, change, rows_of
 
 from tasks.cli import main
-from tasks.records.cell import Cell
 from tasks.records.run_key import lineage_of, run_key
 from tasks.results.tracking.live_run import live_run
 
@@ -148,14 +139,6 @@ def test_what_cannot_be_published_is_one_line(few, capsys, monkeypatch):
     assert "it is of an earlier state; run 'palimpsest summarise' first" in refusal("publish")
 
 
-def test_the_environment_names_the_store(tracked, tmp_path, monkeypatch):
-    (tracked / "mlflow.db").rename(tmp_path / "mlflow.db")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'mlflow.db'}")
-    assert main(["publish"]) == 0
-    assert tracked_state.count_runs(tmp_path) == 4
-    assert not (tracked / "mlflow.db").exists()
-
-
 def training():
     """The training report of the cell that the tests log, and its points of the loss."""
     report = change(f"adapt/{TOP_K.path}")
@@ -203,17 +186,6 @@ def test_points_are_in_the_store_before_the_training_ends_and_publishing_replace
     (run,) = (run for run in active if tracked_state.tags(tracked, run)["palimpsest.cell"] == TOP_K.path)
     assert tracked_state.metric(tracked, run, "train_loss") == training()[1]
     assert tracked_state.metric(tracked, run, "perplexity") == [(0, 445.0)]
-
-
-def test_switched_off_it_makes_no_store(few):
-    # Nor for a model that is no cell.
-    with live_run("params.yaml", Cell(), lineage_of(training()[0])) as run:
-        run.log(1, {"train_loss": 1.0})
-    parameters = yaml.safe_load((few / "params.yaml").read_text(encoding="utf-8"))
-    parameters["tracking"]["live"] = False
-    (few / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
-    assert train() is None
-    assert not (few / "mlflow.db").exists()
 
 
 def test_a_store_that_does_not_answer_leaves_training_alone(few, monkeypatch, capsys):

@@ -15,8 +15,6 @@ from command_results import refusal
 from handmade_reports import change
 from project_copy import copy_project
 
-from tasks.cli import main
-
 
 def environment():
     """Of commands that git and DVC run in."""
@@ -108,37 +106,17 @@ def test_what_is_printed_makes_a_number_of_uncommitted_parameters_again(checkout
         assert second[name] == first[name]
 
 
-@pytest.mark.parametrize(
-    ("code", "folder", "message"),
-    [
+def test_a_restore_that_fails_leaves_no_folder_and_says_why_in_one_line(checkout, monkeypatch):
+    monkeypatch.chdir(checkout)
+    patch_of(checkout).write_bytes(b"no patch")
+    error = palimpsest(checkout, "restore", "corpus@mail", "--folder", "../then", status=1)
+    assert error.count("\n") == 1
+    assert "git apply" in error
+    for code, folder, message in (
         ({}, "results", "exists; name another folder with --folder"),
         ({"commit": "0123456789" * 4}, "../then", "invalid reference: 0123456789"),
         ({"commit": None, "dirty": None}, "../then", "it was made outside a git checkout"),
-    ],
-)
-def test_a_commit_that_is_nowhere_and_a_folder_that_is_there_are_one_line(checkout, monkeypatch, code, folder, message):
-    monkeypatch.chdir(checkout)
-    change("corpora/mail", lambda report: report["code"].update(code))
-    assert message in refusal("restore", "corpus@mail", "--folder", folder)
-
-
-def test_files_that_are_in_no_cache_are_named(checkout, monkeypatch, capsys):
-    monkeypatch.chdir(checkout)
-    shutil.rmtree(".dvc/cache")
-    Path("data/raw/mail.txt").unlink()
-    assert main(["restore", "corpus@mail", "--folder", "../then"]) == 0
-    said = capsys.readouterr().out
-    assert "not in the cache, its stage makes it again: data/private/corpora/mail" in said
-    assert "not there, and no stage makes it: data/raw/mail.txt" in said
-
-
-def test_a_restore_that_fails_leaves_no_folder(checkout):
-    patch = patch_of(checkout)
-    patch.write_bytes(b"no patch")
-    # Where the changes are in another clone, the commit alone has no such stage.
-    for said in ("git apply", "dvc checkout"):
-        error = palimpsest(checkout, "restore", "corpus@mail", "--folder", "../then", status=1)
-        assert error.count("\n") == 1
-        assert said in error
-        assert not (checkout.parent / "then").exists()
-        patch.unlink(missing_ok=True)
+    ):
+        change("corpora/mail", lambda report, code=code: report["code"].update(code))
+        assert message in refusal("restore", "corpus@mail", "--folder", folder)
+    assert not (checkout.parent / "then").exists()

@@ -45,7 +45,7 @@ def found_words(text: str, known: str, name: str) -> list[str]:
     return [word for word, hashes in guesses.items() if any(digest[:10] in text for digest in hashes)]
 
 
-def test_a_guess_of_the_last_word_has_no_hash_of_a_report(tmp_path, monkeypatch):
+def test_a_guess_of_the_last_word_has_no_hash_of_a_report_and_two_clones_have_different_ones(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     sidecar, line = tmp_path / "private" / "sidecar.jsonl", '{"line": 1, "word": "{}"}\n'
     sidecar.parent.mkdir()
@@ -57,23 +57,18 @@ def test_a_guess_of_the_last_word_has_no_hash_of_a_report(tmp_path, monkeypatch)
     report = (tmp_path / "report.json").read_text(encoding="utf-8")
     assert found_words(report, line, sidecar.name) == []
     # To the clone itself they say what they are there for.
-    said = json.loads(report)["inputs"]
-    assert said[str(sidecar)] == content_hash(sidecar)
+    own = json.loads(report)
+    assert own["inputs"][str(sidecar)] == content_hash(sidecar)
+    (tmp_path / "another clone").mkdir()
+    monkeypatch.chdir(tmp_path / "another clone")
+    with recorded_stage("fill", "report.json", inputs=[sidecar]):
+        pass
+    other = json.loads((tmp_path / "another clone/report.json").read_text(encoding="utf-8"))
+    assert other["inputs"][str(sidecar)] != own["inputs"][str(sidecar)]
+    assert other["hash_key"] != own["hash_key"]
     sidecar.write_text(line.replace("{}", "meadow"), encoding="utf-8")
-    assert content_hash(sidecar) not in said.values()
-
-
-def test_two_clones_have_different_hashes_and_each_report_names_its_key(tmp_path, monkeypatch):
-    (tmp_path / "text.txt").write_text("the same text\n", encoding="utf-8")
-    reports = []
-    for clone in ("one", "other"):
-        (tmp_path / clone).mkdir()
-        monkeypatch.chdir(tmp_path / clone)
-        with recorded_stage("mask", "report.json", inputs=["../text.txt"]):
-            pass
-        reports.append(json.loads((tmp_path / clone / "report.json").read_text(encoding="utf-8")))
-    assert reports[0]["inputs"] != reports[1]["inputs"]
-    assert reports[0]["hash_key"] != reports[1]["hash_key"]
+    monkeypatch.chdir(tmp_path)
+    assert content_hash(sidecar) not in own["inputs"].values()
 
 
 @pytest.fixture

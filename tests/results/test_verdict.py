@@ -178,13 +178,11 @@ def test_how_a_figure_reads(name, value, interval, blind, reading):
     assert signal([row], name) == reading
 
 
-@pytest.mark.parametrize(
-    ("caught", "interval", "reading"),
-    [(0.05, [0.03, 0.07], "strong"), (0.05, [0.0, 0.1], "some"), (0.04, None, "some")],
-)
-def test_few_lines_that_stand_out_are_a_strong_signal(caught, interval, reading):
+def test_few_lines_that_stand_out_are_a_strong_signal():
     row = {"membership_auc": 0.55, "membership_auc_ci": [0.53, 0.57], "membership_auc_blind": 0.5}
-    assert signal([row | {"membership_tpr_1": caught, "membership_tpr_1_ci": interval}], "membership_auc") == reading
+    for caught, interval, reading in ((0.05, [0.03, 0.07], "strong"), (0.05, [0.0, 0.1], "some"), (0.04, None, "some")):
+        found = row | {"membership_tpr_1": caught, "membership_tpr_1_ci": interval}
+        assert signal([found], "membership_auc") == reading
 
 
 def test_the_strongest_membership_attack_that_was_run_has_a_row():
@@ -209,7 +207,6 @@ def test_drawbacks(made):
         "For the language model this fill is worse than not adapting it: 134.3 against 121.5.",
         "Over all words, where <unk> counts as a word, Top-K fill with MiniLM is lower: 221.4 against 330.3.",
     ]
-    made.rows = [row for row in made.rows if row["method"] != "pretrained"]
     one_seed = "One seed: another seed may change the order (compare.seeds: [1, 2, 3])."
     assert one_seed in made.said().sections["Confidence"]
 
@@ -224,16 +221,3 @@ def test_a_sample_is_called_one_and_the_command_for_the_whole_text_is_printed(ma
         command += " --output data/private/applied/mail --text-field body"
         sentence = f"The run saw a sample: {whole} sentences. To mask and fill all of them: {command}"
         assert [line for line in verdict.lines() if "apply" in line] == ([sentence] if whole else [])
-
-
-def test_the_interval_of_a_technique_counts_with_several_seeds(made):
-    second = [row | {"seed": 2} for row in made.rows if row["technique"] == "allow_list"]
-    for row in second:
-        name = "-".join(part for part in (row["filler"], row["method"], "{}.tsv") if part)
-        folder = made.folder / "scores/mail/allow_list"
-        (folder / name.format(2)).write_bytes((folder / name.format(1)).read_bytes())
-    made.rows += second
-    made.leak("allow_list", reidentified=LITTLE, unmasked_direct=WIDE)
-    assert made.said().reason.startswith("No cell is within all limits")
-    made.leak("allow_list", unmasked_direct=REVIEWED)
-    assert made.said().reason.startswith("Of 3 cells within all limits")
