@@ -199,3 +199,13 @@ def test_the_real_services_listen_on_loopback_ask_for_passwords_and_end(place, m
     assert running_services(place) == {}
     assert [said.count(word) for word in (" started", " runs already", " stopped")] == [2, 2, 2]
     assert capsys.readouterr().out == "no service of this checkout runs\n"
+
+
+def test_ports_come_from_the_environment(monkeypatch):
+    monkeypatch.delenv("PALIMPSEST_PREFECT_PORT", raising=False)
+    monkeypatch.setenv("PALIMPSEST_MLFLOW_PORT", "5001")
+    assert [port_of("prefect"), port_of("mlflow")] == [4200, 5001]
+    for text in ("http", "80", "70000", "٥٠٠٠"):
+        monkeypatch.setenv("PALIMPSEST_PREFECT_PORT", text)
+        with pytest.raises(ParameterError, match=r"PALIMPSEST_PREFECT_PORT=.* is no port"):
+            port_of("prefect")

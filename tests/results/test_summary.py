@@ -3,6 +3,7 @@
 import csv
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from command_results import refusal
@@ -10,6 +11,8 @@ from handmade_experiment import FEW, MASKED, SIGNATURE, make_experiment
 from handmade_reports import change, report_path, rows_of
 
 from tasks.cli import main
+from tasks.records.cell import Cell
+from tasks.results.summary.flat_tables import key_figures
 
 TOP_K = "perplexity/chat/allow_list/minilm-top_k-1"
 CELL = "chat/allow_list/minilm-top_k-1"
@@ -225,3 +228,11 @@ def test_each_cell_is_a_line_of_csv_and_each_interval_two_columns(summarised, ro
     assert expected.items() <= lines["allow_list", "top_k"].items()
     assert lines["", "oracle"]["unmasked_direct"] == ""
     assert not {"masked_words", "attackers", "perplexity_ci"} & lines["", "oracle"].keys()
+
+
+def test_dvc_compares_the_recommended_cell_and_its_references(rows):
+    recommended = SimpleNamespace(dataset="chat", cell=Cell("chat", "allow_list", "sample", "minilm", 1))
+    found = key_figures([recommended], list(rows.values()))["chat"]
+    numbers = {name: own["perplexity"] for name, own in found.items()}
+    assert numbers == {"pretrained": 386.0, "oracle": 191.6, "baseline1": 427.0, "recommended": 273.0}
+    assert (found["recommended"]["unmasked_direct"], found["oracle"].keys()) == (12.5, {"perplexity"})

@@ -7,7 +7,7 @@ import pytest
 import tracked_state
 from command_results import refusal
 from handmade_experiment import COMMIT, FEW, make_experiment
-from handmade_reports import TOP_K, change
+from handmade_reports import TOP_K, change, report_path
 
 from tasks.cli import main
 
@@ -102,3 +102,20 @@ def test_unknown_names_are_one_line_with_the_nearest(tracked):
 def test_a_run_id_without_a_store_makes_none(few):
     assert "there is no MLflow store" in refusal("where-from", "0" * 32)
     assert not (few / "mlflow.db").exists()
+
+
+def test_the_chain_follows_a_folder_above_several_outputs(few, where_from):
+    """Evaluation reads a folder; each technique's own stage wrote one part of it."""
+    folder, mask = "data/private/masked/chat/test", change("mask/chat/allow_list")
+    made = {name: f"mask@test-chat-{name}" for name in ("allow_list", "entity_tagger")}
+    for technique, stage in made.items():
+        path = report_path(f"mask_test/chat/{technique}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        outputs = {f"{folder}/{technique}/text.txt": "0" * 64}
+        path.write_text(json.dumps({**mask, "dvc_stage": stage, "inputs": {}, "outputs": outputs}), encoding="utf-8")
+    change(f"perplexity/{PATH}", lambda report: report["inputs"].update({folder: "1" * 64}))
+    output = where_from(PATH)
+    for stage in made.values():
+        assert f"from {folder} (keyed hash 111111111111…), with files made by {stage}\n" in output
+        assert f". {stage}\n" in output
+    assert f"from {folder} (keyed hash 111111111111…), a source" not in output
