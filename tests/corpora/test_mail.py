@@ -7,7 +7,6 @@ from command_results import report
 
 from tasks.corpora.sources.mail import ATTACHED, NO_TEXT, QUOTED
 from tasks.corpora.sources.text_files import FilesCorpus
-from tasks.errors import CorpusError
 
 MAIL = (
     b"From: Ada Kovac <ada@example.org>\nSubject: the secret of Ottilie\nMIME-Version: 1.0\n"
@@ -62,18 +61,6 @@ def test_a_sentence_that_begins_with_from_divides_no_message(tmp_path, line):
     found = read(tmp_path / "a.mbox", LINE + body + LINE + b"From: b@example.org\n\nThank you.\n")
     text = line.decode().replace("\n", " ").removeprefix(">")
     assert [" ".join(one.texts) for one in found] == [f"Hello Mirko. {text} Please answer.", "Thank you."]
-
-
-def test_what_divides_messages_is_known_in_many_forms(tmp_path):
-    for separator in (
-        b"From - Mon Nov 23 09:00:00 2026\r\n",
-        b"From 1712345678901@xxx Mon Nov 23 09:00:00 +0000 2026\n",
-        b"From ada@example.org\n",
-    ):
-        content = b"".join(separator + b"From: a@example.org\n\nNumber %d.\n" % number for number in (1, 2))
-        assert [one.texts for one in read(tmp_path / "a.mbox", b"\n" + content)] == [["Number 1."], ["Number 2."]]
-    with pytest.raises(CorpusError, match="no mail at its beginning"):
-        read(tmp_path / "b.mbox", b"Dear diary,\n" + content)
 
 
 SAID = "Brändt “x”"

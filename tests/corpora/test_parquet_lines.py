@@ -10,8 +10,7 @@ import pytest
 from command_results import refusal, report
 
 from tasks.corpora import parquet_lines
-from tasks.corpora.sources.detection import detected, texts_of
-from tasks.corpora.text_lines import line_writer, read_documents, read_lines, write_lines
+from tasks.corpora.text_lines import line_writer, read_lines, write_lines
 from tasks.errors import CorpusError
 from tasks.records.stage_report import content_hash
 
@@ -45,18 +44,6 @@ def test_lines_are_those_of_plain_text(tmp_path, monkeypatch, content):
     assert content_hash(folder) == content_hash(tmp_path / "again.parquet")
     assert max(table.num_rows for table in tables) < 20 + 5
     assert len(tables) >= len(lines) / 25
-
-
-def test_foreign_files_are_read_by_their_names(tmp_path):
-    folder = tmp_path / "mail.parquet"
-    write_table(folder / "part-1.parquet", text=pyarrow.array(["three"], "large_string"), document=[7])
-    write_table(folder / "part-0.parquet", text=pyarrow.array(["one", "two"]).dictionary_encode(), document=["a", "a"])
-    (folder / "_SUCCESS").touch()
-    (folder / ".part-2.parquet").write_text("half of it")
-    assert list(read_lines(folder)) == ["one", "two", "three"]
-    assert list(read_documents(folder)) == ["a", "a", "7"]
-    assert list(read_lines(folder / "part-1.parquet")) == ["three"]
-    assert list(texts_of(detected(folder).open())) == ["one", "two", "three"]
 
 
 def test_a_private_folder_is_complete_or_not_there(tmp_path):

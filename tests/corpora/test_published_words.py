@@ -1,15 +1,13 @@
 """Counts of words, frequencies as they are published, and text that is drawn from them."""
 
 from collections import Counter
-from itertools import pairwise
 
 import pytest
-from wordfreq import get_frequency_dict
 
 from tasks.cli import main
 from tasks.corpora.sources import drawn_words
 from tasks.corpora.sources.drawn_words import DrawnWordsCorpus
-from tasks.corpora.sources.published_frequencies import blend_counts, published_frequencies
+from tasks.corpora.sources.published_frequencies import blend_counts
 
 COUNTS = {"the": 6, "Nice": 3, "nice": 1}
 
@@ -33,15 +31,6 @@ def test_published_words_weigh_their_share():
     assert blend_counts(COUNTS, {"the": 0.5, "yeah": 0.5}, 0.0) == COUNTS
     assert blend_counts(COUNTS, {"the": 0.5, "yeah": 0.5}, 1.0) == {"the": 5, "yeah": 5}
     assert "rare" not in blend_counts(COUNTS, {"rare": 0.01}, 0.5)
-
-
-def test_of_several_languages_each_has_its_part_of_the_published_list():
-    both = published_frequencies(["is", "lv"])
-    icelandic, latvian = (get_frequency_dict(code, "best") for code in ("is", "lv"))
-    for word in ("og", "un"):
-        assert both[word] == icelandic.get(word, 0.0) / 2 + latvian.get(word, 0.0) / 2
-    assert both["og"] > 100 * latvian.get("og", 0.0)
-    assert not any(character.isdigit() for word in both for character in word)
 
 
 WORDS = {
@@ -72,14 +61,3 @@ def test_rows_have_their_number_and_length_and_frequent_words_are_rarer_than_in_
     assert rows != drawn(rows=2000, seed=2)
     words = Counter(" ".join(rows).split())
     assert 0.05 < words["the"] / words.total() < 0.4
-
-
-@pytest.mark.parametrize(("switches", "fewest", "most"), [("never", 0, 0), ("once", 1, 1), ("often", 0, 7)])
-def test_rows_of_two_languages_switch_where_they_should(drawn, switches, fewest, most):
-    rows = drawn(rows=1000, languages=["en", "ru"], switches=switches)
-    languages = [[word.isascii() for word in row.split()] for row in rows]
-    assert 400 < sum(row[0] for row in languages) < 600
-    changes = [sum(before != after for before, after in pairwise(row)) for row in languages]
-    assert fewest == min(changes) <= max(changes) <= most
-    # A row has four pairs of words on average.
-    assert switches != "often" or 0.14 < sum(changes) / 4000 < 0.18

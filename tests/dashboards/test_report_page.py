@@ -161,20 +161,6 @@ def test_words_of_reports_are_escaped(few):
     assert evil in page.text
 
 
-def test_a_warning_of_many_stages_is_shown_once_and_earlier_corpora_are_not(few):
-    reports = few / "results" / "reports"
-    for name in ("oracle-1", "pretrained"):
-        change(reports / "perplexity" / "chat" / f"{name}.json", warnings=["the text is short"])
-    earlier = (reports / "corpora" / "chat.json").read_text(encoding="utf-8").replace("chat", "formerly")
-    (reports / "corpora" / "formerly.json").write_text(earlier, encoding="utf-8")
-    page = render(few)
-    assert render(few).raw == page.raw
-    assert "Warnings (1)" in page.text
-    assert "the text is short 2: perplexity/chat/oracle-1, perplexity/chat/pretrained" in page.text
-    assert page.text.count("the text is short") == 1
-    assert "formerly" not in page.raw
-
-
 @pytest.mark.parametrize(
     ("changes", "shown"),
     [
@@ -195,23 +181,6 @@ def test_a_warning_of_many_stages_is_shown_once_and_earlier_corpora_are_not(few)
 def test_other_comparisons_have_a_page_too(tmp_path, changes, shown):
     text = render(make_experiment(tmp_path, **changes), "summarise").text
     assert [one for one in shown if one not in text] == []
-
-
-def test_detectors_have_a_section_once_they_were_evaluated(few, monkeypatch):
-    monkeypatch.chdir(few)
-    gold = few / "gold.jsonl"
-    # The list keeps "we" and "met" and masks both names and "yesteryear": recall 1, precision 2/3, F2 10/11.
-    gold.write_text(
-        '{"text": "we met Zyxwq and Vexmor yesteryear", "spans": '
-        '[{"start": 7, "end": 12, "label": "PER"}, {"start": 17, "end": 23, "label": "PER"}]}\n'
-    )
-    report = "results/reports/masking_evaluation/mail/allow_list.json"
-    assert main(["evaluate-masking", "--technique", "allow_list", "--gold", str(gold), "--report", report]) == 0
-    page = render(few)
-    assert "Masking methods on labelled text" in page.text
-    assert "gold: 1 lines, 6 words, 2 of them private" in page.text
-    assert "allow list 0.909" in page.text
-    assert "Zyxwq" not in page.raw
 
 
 def test_examples_show_made_up_sentences_on_their_way(few):

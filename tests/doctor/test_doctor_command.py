@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -77,19 +76,6 @@ def test_the_shipped_experiment_is_ready_after_installation(project, monkeypatch
     lines = capsys.readouterr().out.splitlines()
     place = lines.index("MISSING  machine  threads: 1 for each of 2 stages at once, 1 cores")
     assert "-> set resources.threads and resources.parallel_stages" in lines[place + 1]
-
-
-def test_tables_of_dvc_that_others_may_swap_are_named(project, monkeypatch, capsys):
-    name = "DVC's tables of hashes"
-    assert diagnose(capsys)[2][name]["state"] == "there"
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
-        Path(place).chmod(0o777)
-        monkeypatch.setenv("DVC_SITE_CACHE_DIR", f"{place}/dvc")
-        status, _, found = diagnose(capsys)
-        assert (status, found[name]["state"]) == (1, "missing")
-        assert "unset DVC_SITE_CACHE_DIR" in found[name]["remedy"]
-        Path(place).chmod(0o700)
-        assert diagnose(capsys)[2][name]["state"] == "there"
 
 
 def test_what_the_paper_needs_is_named_with_its_place_until_all_is_there(project, monkeypatch, capsys):

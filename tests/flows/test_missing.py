@@ -67,12 +67,3 @@ def test_what_no_stage_that_runs_needs_is_not_missed_and_an_input_that_is_no_sou
     done = mail.command("plan", "mask")
     assert done.returncode == 1
     assert "raw: its input 'in.txt' is not there; put it there, then 'palimpsest add in.txt'" in done.stderr
-
-
-def test_added_text_that_dvc_can_bring_back_is_not_missed(mail: Project) -> None:
-    mail.write("data/raw/mail.txt", "".join(f"This is line number {number}.\n" for number in range(3000)))
-    assert mail.command("add", "data/raw/mail.txt").returncode == 0
-    (mail.folder / "data" / "raw" / "mail.txt").unlink()
-    assert mail.command("plan", "corpus").returncode == 0
-    shutil.rmtree(mail.folder / ".dvc" / "cache")
-    assert GONE in mail.command("plan", "corpus").stderr

@@ -14,7 +14,6 @@ from flows.graph.graph import Graph
 from flows.prefect_flow import prefect_api
 from flows.prefect_flow.prefect_api import _explained
 from flows.run_command import as_json, counts_line, failure_lines, result_lines, short_plan
-from flows.runs.run_progress import FILE, Progress
 from flows.stages.executor import Outcome, State
 from tasks.cli import main
 from tasks.errors import ResourceError
@@ -69,17 +68,6 @@ def test_results_are_shown_only_where_this_run_made_them(tmp_path: Path, monkeyp
     files = ("summary.md", "report.html", "verdict.txt")
     earlier = [line for name in files for line in ("", f"results/{name} is of an earlier run")]
     assert result_lines(plan, {"table": Outcome("table", State.SKIPPED)}) == earlier
-
-
-def test_the_time_left_is_work_shared_over_parallel_stages_or_the_longest_chain(tmp_path: Path) -> None:
-    # One stage before three equal ones, which can run at once.
-    fork = {"a": node("a"), **{f"b@{number}": node(f"b@{number}", "a") for number in (1, 2, 3)}}
-    assert Progress(fork, 2, tmp_path).seconds_left(0.0) is None
-    # 10 + 3 * 20 = 70 seconds of work on two is 35, more than the longest chain of 30; b@3 is its step's mean.
-    (tmp_path / FILE).parent.mkdir()
-    (tmp_path / FILE).write_text('{"a": 10.0, "b@1": 20.0, "b@2": 20.0}', encoding="utf-8")
-    for parallel_stages, seconds in ((2, 35.0), (8, 30.0)):
-        assert Progress(fork, parallel_stages, tmp_path).seconds_left(0.0) == seconds
 
 
 def test_a_lost_prefect_api_is_explained_and_a_defect_is_not() -> None:

@@ -107,16 +107,6 @@ def test_the_command_tags_measures_and_scores(tmp_path, capsys):
     assert next(iter(read_labelled_words(tags, ["en", "es"]))).languages == tagged["languages"]
 
 
-def test_the_command_says_which_lists_it_has_not(tmp_path):
-    (tmp_path / "text.txt").write_text("mujhe nahi pata but we can go home now\n")
-    for pair, said in [
-        ("en,hi", "the list of frequent words of hi is in another script than the text, and is not used"),
-        ("en,xq", "no list of frequent words of xq: learned from the text alone"),
-    ]:
-        (warning,) = report("languages", "--pair", pair, "--input", tmp_path / "text.txt")["warnings"]
-        assert warning.startswith(said)
-
-
 @pytest.mark.parametrize(
     ("pair", "text", "gold", "error"),
     [

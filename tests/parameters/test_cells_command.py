@@ -129,22 +129,3 @@ def test_dvc_runs_no_command_with_such_a_name(project):
         assert done.returncode != 0
         assert repr(attack) in done.stderr
     assert not (project / "PWNED").exists()
-
-
-def test_what_was_valid_once_is_checked_again_and_makes_nothing_anew(project):
-    (project / "params.yaml").write_text(yaml.safe_dump(parameters()), encoding="utf-8")
-    with chdir(project):
-        assert main(["cells"]) == 0
-    done = forked_commands.repro(project, "corpus@chat")
-    assert done.returncode == 0, done.stderr
-    document = parameters() | {"evaluation": {"bootstrap_samples": 200, "confidence": 0.9, "seed": 1}}
-    (project / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    assert forked_commands.repro(project, "corpus@chat").stdout.count("> palimpsest") == 1
-    document["corpora"][ATTACKS[0]] = document["corpora"]["chat"]
-    cells = (project / "cells.yaml").read_text(encoding="utf-8")
-    named = cells.replace("  corpus:\n", f"  corpus:\n    {ATTACKS[0]}: {{dataset: chat, source: text.txt}}\n")
-    (project / "cells.yaml").write_text(named, encoding="utf-8")
-    (project / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    for option in ("--force", "--ignore-errors"):
-        assert repr(ATTACKS[0]) in repro(project, option, f"corpus@{ATTACKS[0]}").stderr
-        assert not (project / "PWNED").exists()

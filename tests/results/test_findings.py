@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from command_results import refusal
 
 from tasks.cli import main
 from tasks.language_model.evaluation.sentence_scores import SentenceScores, SentenceSums, write_scores
@@ -169,12 +168,3 @@ def test_the_page_has_every_claim_and_number(experiment, capsys):
     assert "| 4 | The gap to Oracle is largest for the allow list. | **confirmed** | Of" in page
     # 476 / 427.
     assert "| 1 | chat | allow list | Top-1 fill with MiniLM | Baseline1 | 1 | 1.115 [" in page
-
-
-def test_a_broken_summary_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert "summary 'results/summary.json' does not exist" in refusal("findings")
-    (tmp_path / "results").mkdir()
-    for text in ("{", '[{"dataset": "chat"}]'):
-        (tmp_path / "results" / "summary.json").write_text(text, encoding="utf-8")
-        assert "summary 'results/summary.json' has no rows with the columns of this version" in refusal("findings")

@@ -144,20 +144,6 @@ def test_each_cell_has_its_word_error_rate_and_its_differences(make):
     assert "| Pretrained | 15.0 [14.0, 16.0]" in table
 
 
-def test_rates_of_lists_are_compared_with_an_insertion_bonus_alone(make):
-    found, text = make(rescored_datasets=["chat"], **FEW)
-    rows = {row["method"]: row for row in found}
-    alone = rows["no_language_model"]
-    assert alone["command"] == "dvc repro rescore_alone@chat-no_language_model"
-    assert (alone["wer"], alone["wer_insertion_bonus_alone"], alone["wer_best_of_lists"]) == (0.18, 0.175, 0.1)
-    assert {row["synthetic_speech"] for row in found} == {False}
-    # 140 errors in 1,000 words.
-    assert rows["top_k"]["wer_difference_to_insertion_bonus_alone"] == pytest.approx(-0.035)
-    assert rows["top_k"]["best_first_share"] == 0.4
-    assert "### Word error rate in per cent, recorded speech" in text
-    assert "an insertion bonus alone gives 17.5%, the best hypothesis of every list 10.0%; 40.0% of the lists" in text
-
-
 def test_models_of_raw_text_and_further_baselines_are_rows_and_never_recommended(tmp_path, monkeypatch, capsys):
     baselines = ["baseline0", "baseline1", "redacted", "dropped"]
     make_experiment(tmp_path, baselines=baselines, private={"dp_sgd_8": {"epsilon": 8.0}}, techniques=["allow_list"])

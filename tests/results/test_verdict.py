@@ -178,13 +178,6 @@ def test_how_a_figure_reads(name, value, interval, blind, reading):
     assert signal([row], name) == reading
 
 
-def test_few_lines_that_stand_out_are_a_strong_signal():
-    row = {"membership_auc": 0.55, "membership_auc_ci": [0.53, 0.57], "membership_auc_blind": 0.5}
-    for caught, interval, reading in ((0.05, [0.03, 0.07], "strong"), (0.05, [0.0, 0.1], "some"), (0.04, None, "some")):
-        found = row | {"membership_tpr_1": caught, "membership_tpr_1_ci": interval}
-        assert signal([found], "membership_auc") == reading
-
-
 def test_the_strongest_membership_attack_that_was_run_has_a_row():
     row = {"membership_auc": 0.56, "membership_lira_auc": 0.76, "membership_neighbourhood_auc": 0.58}
     (found,) = readings([row], 20.0)

@@ -1,6 +1,4 @@
-import json
 import os
-import shutil
 import subprocess
 import sys
 from string import ascii_lowercase
@@ -9,12 +7,10 @@ import pytest
 import torch
 from labelled_sentences import LINES, found_by, labelled
 from tiny_masked_models import save, word_piece_tokenizer
-from tokenizers import Tokenizer, models
-from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, PreTrainedTokenizerFast
+from transformers import BertConfig, BertModel
 
-from tasks.errors import ModelError
 from tasks.masking.settings import WordClassifierTagger
-from tasks.masking.taggers.word_classifier import WordClassifier, load_base
+from tasks.masking.taggers.word_classifier import WordClassifier
 from tasks.packed_linear import EightBitLinear
 from tasks.tagger_training.settings import WordClassifierTraining
 from tasks.tagger_training.train_tagger import class_of
@@ -113,26 +109,3 @@ def test_a_processor_whose_sums_saturate_is_found_out():
     environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX512_CORE"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert float(done.stdout) < 0.01
-
-
-def test_a_decoder_is_no_base(tmp_path):
-    tokenizer = Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
-    decoder = GPT2Model(GPT2Config(n_layer=1, n_head=1, n_embd=8, vocab_size=2))
-    save(decoder, PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="a"), tmp_path / "gpt")
-    with pytest.raises(ModelError, match="take an encoder, as BERT"):
-        load_base(str(tmp_path / "gpt"), 2)
-
-
-def test_refusals_of_a_folder(tmp_path, folder, crf):
-    with pytest.raises(ModelError, match="is a tagger of kind 'crf'; set kind: crf"):
-        load(crf[0])
-    description = json.loads((folder / "tagger.json").read_text())
-    more = {**description, "entity_types": [*description["entity_types"], "WORK"]}
-    for file, content, said in (
-        ("weights.safetensors", "no weights", r"'weights\.safetensors' is not the one that was written"),
-        ("tagger.json", json.dumps(more), r"does not fit its base: 'head\.bias'"),
-    ):
-        damaged = shutil.copytree(folder, tmp_path / file)
-        (damaged / file).write_text(content)
-        with pytest.raises(ModelError, match=said):
-            load(damaged)

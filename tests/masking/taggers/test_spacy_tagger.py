@@ -5,7 +5,6 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import ModelError
 from tasks.masking.settings import SpacyTagger
 from tasks.masking.taggers.spacy_tagger import SpacyModel, set_up_spacy
 from tasks.masking.taggers.tagger import windows
@@ -43,18 +42,6 @@ def test_a_long_line_is_seen_to_its_end(model):
     assert returned == line
     cities = [span.start for span in spans if line[span.start : span.end] == "Berlin"]
     assert len(cities) == len(set(cities)) == 60
-
-
-def test_a_folder_without_a_recogniser_or_a_whole_pipeline_is_refused(tmp_path):
-    pipeline = spacy.blank("en")
-    pipeline.add_pipe("sentencizer")
-    pipeline.to_disk(tmp_path / "blank")
-    with pytest.raises(ModelError, match="has no named-entity recogniser; it has: sentencizer"):
-        loaded(tmp_path / "blank")
-    (tmp_path / "damaged").mkdir()
-    (tmp_path / "damaged" / "config.cfg").write_text("[nlp]\n")
-    with pytest.raises(ModelError, match=r"without a complete pipeline; it holds config\.cfg"):
-        loaded(tmp_path / "damaged")
 
 
 @given(st.text(alphabet="ab \t", max_size=300), st.integers(20, 60))

@@ -5,7 +5,6 @@ import torch
 from tiny_masked_models import word_piece_tokenizer
 
 from tasks.masking.settings import TransformersTagger
-from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
 from tasks.masking.taggers.transformers_tagger import TransformersModel
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
@@ -84,16 +83,3 @@ def test_entities_of_low_scores_are_left(folder, model):
     assert all(0.9 < span.score < 1.0 for span in spans)
     sure = TransformersModel(TransformersTagger(kind="transformers", model=folder, minimum_score=1.0), threads=1)
     assert found(sure, "Tom Smith") == []
-
-
-def test_tags_of_the_last_and_the_only_token(tmp_path):
-    """As ``openai/privacy-filter`` has them."""
-    labels = ["O", *(f"{place}-private_{kind}" for kind in ("person", "address") for place in "BIES")]
-    person, address = ("private_person", "private_address")
-    tags = {"tom": f"B-{person}", "smith": f"E-{person}", "ann": f"S-{person}", "paris": f"S-{address}"}
-    folder = saved(tmp_path, labels, tags)
-    filtered = TransformersModel(TransformersTagger(kind="transformers", model=folder), threads=1)
-    assert filtered.entity_types == [address, person]
-    expected = [("Tom Smith", person), ("Ann", person), ("Paris", address)]
-    assert found(filtered, "Tom Smith likes Ann in Paris") == expected
-    assert (ENTITY_CLASSES[person], ENTITY_CLASSES[address]) == ("PERSON", "LOCATION")

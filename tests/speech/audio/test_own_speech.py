@@ -145,21 +145,6 @@ def test_a_manifest_of_nemo_has_whole_recordings_and_parts(talk, tmp_path):
     assert (len(samples), samples[0]) == (RATE, pytest.approx(0.1, abs=1e-3))
 
 
-@pytest.mark.parametrize(
-    ("records", "says"),
-    [
-        ([{"audio_filepath": "a.wav", "duration": 1}], "line 1: has no text"),
-        ([{"audio_filepath": "a.wav", "text": "Quux", "offset": 1, "duration": "x"}], "no offset and duration"),
-        ([cut("a.wav", {"start": "x", "duration": 1, "text": "Quux"})], "line 1: is no cut of Lhotse"),
-    ],
-)
-def test_lines_of_another_form_are_listed_without_their_text(records, says, tmp_path):
-    source = write_records(tmp_path / "source.jsonl", records)
-    error = refusal("speech-corpus", *settings(f"source={source}"), "--output", tmp_path / "out")
-    assert says in error
-    assert "Quux" not in error
-
-
 def kaldi(tmp_path, **files):
     folder = tmp_path / "kaldi"
     folder.mkdir(exist_ok=True)

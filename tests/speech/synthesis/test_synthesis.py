@@ -77,15 +77,6 @@ def test_what_was_spoken_before_does_not_change_a_sample(voice):
     assert 500 < np.abs(first.astype(int)).max() < 32767
 
 
-def test_nothing_to_speak_gives_no_sound_and_control_characters_are_no_commands():
-    voice = Voice("en", "m3")
-    for text in ("", "   ", "\0", "\x01\x02"):
-        assert not speak(text, voice)[0].any()
-    faster = "one \x01400S two"  # a command to eSpeak NG: 400 words a minute from here
-    assert np.array_equal(speak(faster, voice)[0], speak("one  400S two", voice)[0])
-    assert np.array_equal(speak("one\0two", voice)[0], speak("one two", voice)[0])
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

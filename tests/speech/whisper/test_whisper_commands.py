@@ -129,12 +129,3 @@ def test_texts_are_shown_without_a_file_and_can_be_read_as_a_corpus(recogniser_f
     (line,), _ = transcribe(tmp_path, *given)
     assert shown == f"{call}: {line['text']}\n"
     assert read(tmp_path / "texts.jsonl") == [line["text"]]
-
-
-def test_a_bad_call_of_transcribe_ends_with_one_line(call):
-    for options, says in (
-        (["--audio", "gone.wav", "--model", "m"], "audio file 'gone.wav' does not exist"),
-        (["--audio", call, "--model", "m", "--recogniser", "r"], "give --model or --recogniser"),
-        (["--audio", call, "--model", "m", "--set", "whisper.maximum_seconds=2"], "at most 2 are allowed"),
-    ):
-        assert says in refusal("transcribe", *options)
