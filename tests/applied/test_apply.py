@@ -44,7 +44,7 @@ METHODS = {
 }
 COUNTED, SURROGATE, COPIES = "mail/words/counted-1", "mail/crf/surrogate-1", "mail/words/tiny-top_k-1"
 FILLED = (COUNTED, SURROGATE, COPIES, "mail/words/consistent-1", "mail/words/tiny-log_linear-1")
-MASKED = ("mail/lists/baseline1-1", "mail/crf/baseline1-1")
+MASKED = "mail/lists/baseline1-1"
 OWN = "data/private/corpora/mail/train.txt"
 PART = 1500
 
@@ -121,10 +121,10 @@ def apply(cell: str, text: str, output: str = "out", *options: str) -> Path:
     return Path(output)
 
 
-@pytest.mark.parametrize("cell", FILLED + MASKED)
+@pytest.mark.parametrize("cell", [*FILLED, MASKED])
 def test_the_sentences_of_the_run_come_out_as_the_run_made_them(folder, cell, capsys):
     masked = Path("data/private/masked/mail/train", cell.split("/")[1])
-    text = masked / "text.txt" if cell in MASKED else Path(f"data/obfuscated/{cell}.txt")
+    text = masked / "text.txt" if cell == MASKED else Path(f"data/obfuscated/{cell}.txt")
     # Surrogates by document need the source, where documents are.
     by_document = "consistent" in cell
     made = apply(cell, "mail.txt" if by_document else OWN)
@@ -194,24 +194,23 @@ def test_neither_processes_nor_a_killed_call_change_a_byte(folder, tmp_path, mon
 
 
 @pytest.mark.parametrize(
-    ("change", "cell", "text", "says"),
+    ("change", "cell", "says"),
     [
-        (None, "mail/words/counter-1", OWN, f"no filled cell of this experiment (did you mean {COUNTED!r}?)"),
-        ("data/word_counts.tsv", COUNTED, OWN, "'data/word_counts.tsv' has changed since the run made"),
-        ("words.txt", COUNTED, OWN, "'words.txt' has changed since the run made"),
-        ("out/mine", COUNTED, OWN, "'out' is no finished folder of 'palimpsest apply'"),
-        ("none.txt", COUNTED, "none.txt", "none.txt' is empty"),
-        ("code", MASKED[1], OWN, "60 of the first 60 lines of 'mail/crf/baseline1' come out different now"),
+        (None, "mail/words/counter-1", f"no filled cell of this experiment (did you mean {COUNTED!r}?)"),
+        ("data/word_counts.tsv", COUNTED, "'data/word_counts.tsv' has changed since the run made"),
+        ("words.txt", COUNTED, "'words.txt' has changed since the run made"),
+        ("out/mine", COUNTED, "'out' is no finished folder of 'palimpsest apply'"),
+        ("code", MASKED, "60 of the first 60 lines of 'mail/lists/baseline1' come out different now"),
     ],
     ids=str,
 )
-def test_what_cannot_be_applied_is_refused_in_one_line(folder, monkeypatch, capsys, change, cell, text, says):
+def test_what_cannot_be_applied_is_refused_in_one_line(folder, monkeypatch, capsys, change, cell, says):
     if change == "code":
         monkeypatch.setattr("tasks.masking.technique.marker_of", lambda *_: "[WORK]")
     elif change:
         Path(change).parent.mkdir(exist_ok=True)
-        Path(change).write_text("" if change == "none.txt" else "other\t1\n")
-    assert main(["apply", cell, "--input", text, "--output", "out", "--processes", "1"]) == 1
+        Path(change).write_text("other\t1\n")
+    assert main(["apply", cell, "--input", OWN, "--output", "out", "--processes", "1"]) == 1
     assert says in capsys.readouterr().err.splitlines()[-1]
     assert not Path("out/text.txt").exists()
 
@@ -226,7 +225,6 @@ def test_an_applied_text_is_released_and_only_the_sample_costs_epsilon(capsys):
     release(COUNTED, "later", "--applied", str(later), "--approved-by", "Ada")
     assert Path("releases/later/text.txt").read_bytes() == (later / "text.txt").read_bytes()
     card, dossier = (Path("releases/later", name).read_text() for name in ("README.md", "DOSSIER.md"))
-    assert "30 lines of UTF-8 text" in card
     for page in (card, dossier):
         assert "measured on a sample of 60 lines" in page
     release(COUNTED, "whole", "--applied", str(whole))
@@ -259,34 +257,27 @@ def test_a_table_is_written_back_and_released_with_the_fields_that_are_named(cap
     assert (made / "files/tickets.csv").read_bytes() == written.encode()
     assert (made / "files/tickets.csv").stat().st_mode & 0o777 == 0o600
     named = ("tickets", "--applied", str(made), "--public-field", "id")
-    for more, says in (
-        ((), "fields that are not filled: customer"),
-        (("--public-field", "custmer"), "did you mean 'customer'"),
-    ):
-        with pytest.raises(PalimpsestError, match=says):
-            release(COUNTED, *named, *more)
+    with pytest.raises(PalimpsestError, match="fields that are not filled: customer"):
+        release(COUNTED, *named)
     release(COUNTED, *named, "--public-field", "customer")
     # The name of a file may be that of a person.
     assert Path("releases/tickets/files/1.csv").read_bytes() == written.encode()
-    card = Path("releases/tickets/README.md").read_text()
-    assert "The fields `customer`, `id` are those of the private files." in card
-    assert main(["apply", COPIES, "--input", "tickets.csv", "--output", "two", "--write-back"]) == 1
-    assert "has 2 fills of each text" in capsys.readouterr().err
+    assert (
+        "The fields `customer`, `id` are those of the private files." in Path("releases/tickets/README.md").read_text()
+    )
 
 
 @pytest.mark.usefixtures("releasable")
 def test_another_folder_is_not_released():
     made, other = apply(COUNTED, OWN), apply(SURROGATE, OWN, "other")
     report = json.loads((made / "report.json").read_text())
-    for name in ("altered", "state", "unfinished"):
+    for name in ("altered", "state"):
         shutil.copytree(made, name)
     Path("altered/text.txt").write_text("Ada\n")
     Path("state/report.json").write_text(json.dumps(report | {"state": "0"}))
-    Path("unfinished/report.json").unlink()
     for folder, says, *more in (
         ("altered", "is not what 'palimpsest apply' wrote"),
         ("state", "another state"),
-        ("unfinished", "no finished folder"),
         (str(other), f"was made by {SURROGATE!r}"),
         (str(made), "--with-model", "--with-model"),
     ):

@@ -4,18 +4,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from changed_parameters import parameters, write_parameters
 from marked_text import MaskedText
 from ngram_models import adapted, pretrained
 from scripted_model import ScriptedModel
 
 from tasks.audit.attacked import AttackedText, AttackSettings, AuditFiles
-from tasks.audit.ladder import ADDED, better_ranks, ladder
-from tasks.audit.rungs import RUNGS
+from tasks.audit.ladder import better_ranks, ladder
 from tasks.corpora.text_lines import write_lines
 from tasks.errors import ParameterError
-from tasks.parameters.cells_file import NO_FILE, graph_cells
-from tasks.parameters.parameter_file import read_parameters
 from tasks.records.cell import Cell
 from tasks.settings.resources import ResourceSettings
 
@@ -93,28 +89,11 @@ def test_a_name_is_found_that_only_a_background_document_has(tmp_path, monkeypat
 
 
 def test_what_a_rung_lacks_is_named(tmp_path, monkeypatch):
-    assert [add.__name__ for add in ADDED] == list(RUNGS)
     _, rungs = attacked_text(tmp_path, monkeypatch)
     with pytest.raises(ParameterError, match="rung 'raw' needs the model"):
         rungs("raw")
     with pytest.raises(ValueError, match=r"'raw_text' is no rung.*released, author, background, raw"):
         AttackSettings(ladder=["raw_text"])
-    with pytest.raises(ValueError, match=r"needs documents; give their folder as audit\.background"):
-        AttackSettings(ladder=["background"])
-
-
-def test_the_stage_depends_on_the_sources_of_its_rungs(tmp_path):
-    def row(**audit):
-        path = write_parameters(tmp_path, audit=parameters()["audit"] | audit)
-        cells = graph_cells(read_parameters(path))
-        assert cells["audit_oracle"]["chat-oracle-1"]["for_raw"] == NO_FILE
-        return cells["audit"]["chat-allow_list-minilm-log_linear-1"]
-
-    sources = ["for_released", "for_background", "for_raw"]
-    assert [row(ladder=[])[source] for source in sources] == [NO_FILE] * 3
-    found = row(ladder=["raw", "background"], background="data/raw/known")
-    assert [found[source] for source in sources] == [NO_FILE, "data/raw/known", "data/private/models/chat/oracle-1"]
-    assert found["audit"] == {"raw-model": found["for_raw"]}
 
 
 def test_a_model_is_used_for_the_half_of_the_lines_whose_other_half_it_helps():

@@ -27,13 +27,12 @@ def test_a_true_positive_rate_counts_ties_against_the_attack(members, non_member
     assert rate_of(members, non_members, rate) == expected
 
 
-@pytest.mark.parametrize("decimals", [1, 12])
-def test_with_nothing_to_find_the_rate_is_no_more_than_what_was_asked_for(decimals):
+def test_with_nothing_to_find_the_rate_is_no_more_than_what_was_asked_for():
     drawn = np.random.default_rng(1)
-    scores = [drawn.normal(size=(2, 2000)).round(decimals) for _ in range(2000)]
+    scores = [drawn.normal(size=(2, 2000)) for _ in range(500)]
     for rate in RATES.values():
         rates = [rate_of(*both, rate) for both in scores]
-        assert np.mean(rates) < rate + 2 * np.std(rates) / np.sqrt(2000)
+        assert np.mean(rates) < rate + 2 * np.std(rates) / np.sqrt(500)
 
 
 def conversations(number: int, lines: int, learned: float, seed: int, whole: bool = False):
@@ -54,7 +53,7 @@ def test_intervals_over_conversations_hold_the_truth_as_often_as_they_say(learne
     truth = {f"loss{end}": norm.sf(norm.isf(rate) - distance) for end, rate in RATES.items()}
     truth["loss_auc"] = norm.cdf(distance / np.sqrt(2))
     held: dict[str, list[bool]] = {name: [] for name in truth}
-    for seed in range(100):
+    for seed in range(40):
         scores, member, group = conversations(640, 8, learned, 5000 + seed, whole)
         figures = membership_figures(
             "loss", scores, scores, member, group, "", AuditSettings(bootstrap_samples=200, seed=seed)
@@ -110,11 +109,10 @@ def test_the_attack_by_a_reference_model_and_its_rates_are_those_of_mimir():
         assert expected > 10 * rate
 
 
-@pytest.mark.parametrize("models", [8, 64])
-def test_lira_separates_a_shift_as_the_closed_form_says(models):
+def test_lira_separates_a_shift_as_the_closed_form_says():
     """Known normals a shift d apart, in deviations: the ratio is best, and its AUC is the normal cdf of d / sqrt(2)."""
     drawn = np.random.default_rng(3)
-    lines, shift = 6000, 1.5
+    lines, models, shift = 6000, 8, 1.5
     difficulty = drawn.normal(0, 5, size=(lines, 1))  # the score alone tells next to nothing
     scores_in = difficulty + shift + drawn.normal(size=(lines, models))
     scores_out = difficulty + drawn.normal(size=(lines, models))

@@ -15,7 +15,6 @@ from tasks.audit import attacks
 from tasks.audit.attacked import AttackedModel, AttackSettings
 from tasks.audit.canaries import make_canaries
 from tasks.audit.exposure import canary_exposure, null_exposure
-from tasks.audit.extraction import extraction
 from tasks.audit.figure import Figure
 from tasks.audit.line_scores import score_lines
 from tasks.audit.model_attacks import membership, neighbourhood
@@ -27,7 +26,7 @@ from tasks.language_model.opening import open_language_model
 LINES = 1600
 WORDS = ["where", "when", "people", "think", "about", "time", "because", "other", "work", "world", "still", "never"]
 SETTINGS = AttackSettings(
-    canaries=8, coins=200, references=1023, bootstrap_samples=200, sampled=400, neighboured=80, places=200
+    canaries=8, coins=200, references=1023, bootstrap_samples=200, sampled=400, neighboured=50, places=100
 )
 IS_MEMBER = np.repeat([True, False], LINES)
 DOCUMENTS = [str(number // 20) for number in range(2 * LINES)]
@@ -119,19 +118,7 @@ def test_members_are_told_from_others_and_neither_shuffled_ones_nor_by_a_model_b
         neighbourhood(attacked(models[name], lines))["membership_neighbourhood_auc"] for name in ("innocent", "generic")
     )
     assert near.value > 0.8
-    assert near.places == 80
     assert unseen.interval[0] < 0.5 < unseen.interval[1]
-
-
-def test_lines_that_a_model_writes_are_told_from_those_that_it_has_not_seen(models, lines):
-    told, unseen = (extraction(attacked(models[name], lines))["extracted"] for name in ("innocent", "generic"))
-    assert told.interval[0] > 0.01 > told.blind
-    assert unseen.interval[0] == unseen.value == unseen.blind == 0 < unseen.interval[1]
-    # Members by lot: about as many lines of either half are written.
-    shuffled = np.random.default_rng(1).permutation(IS_MEMBER)
-    found = extraction(attacked(models["innocent"], lines, shuffled))["extracted"]
-    assert found.interval[0] <= found.blind <= found.interval[1]
-    assert found.value > 0.01
 
 
 def highest_line(attacked):
@@ -162,7 +149,7 @@ def test_models_of_any_origin_are_attacked_without_the_members_among_the_non_mem
     members, changes = sentences(LINES, "members"), (str, str.upper, lambda line: f"  {line} !")
     mixed = [change(line) for change in changes for line in members[:50]]
     write_lines(place / "mixed.txt", [*mixed, *sentences(400, "others")])
-    attack = ["--model", place / "innocent", "--base", place / "generic_model", "--non-members"]
+    attack = ["--model", place / "innocent", "--base", place / "generic_model", "--set", "sampled=0", "--non-members"]
     alone, among = (audited(place, *attack, place / name) for name in ("others.txt", "mixed.txt"))
     assert "membership_auc: " in capsys.readouterr().out
     assert alone["measured"]["membership_auc"] == among["measured"]["membership_auc"] > 0.9
@@ -174,8 +161,9 @@ def test_models_of_any_origin_are_attacked_without_the_members_among_the_non_mem
 
 
 def test_a_text_of_any_origin_is_attacked(place):
-    write_lines(place / "released.txt", [line.replace("people", "[PERSON]") for line in sentences(200, "valid")])
-    measured = audited(place, "--members", place / "valid.txt", "--text", place / "released.txt")["measured"]
+    write_lines(place / "some.txt", sentences(80, "valid"))
+    write_lines(place / "released.txt", [line.replace("people", "[PERSON]") for line in sentences(80, "valid")])
+    measured = audited(place, "--members", place / "some.txt", "--text", place / "released.txt")["measured"]
     assert 0.5 < measured["verbatim_lines"] < 1
     assert measured["unmasked_direct"] is not None
 
@@ -210,7 +198,7 @@ def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
         assert measured["exposure"] < 3 < measured["exposure_unmasked"]
         assert measured["exposure_figures"] < 3
         assert measured["extracted_masked_ci"][0] <= measured["extracted_masked_blind"] < 0.01
-        assert measured["reidentified_1_places"] == 200
+        assert measured["reidentified_1_places"] == 100
         assert measured["linked_mentions_blind"] is not None
         # Draws by frequency agree by chance alone.
         assert measured["found_by_second_fill"] > 0.9 > 0.01 > measured["found_by_second_fill_blind"]

@@ -10,7 +10,7 @@ import pytest
 from command_results import refusal
 
 from tasks.audit.attacks import figures_of
-from tasks.audit.tagger_attacks import AttackedTagger, names_in_files
+from tasks.audit.tagger_attacks import AttackedTagger
 from tasks.cli import main
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, write_labelled
 from tasks.masking.taggers.crf_features import tokens_of
@@ -78,17 +78,6 @@ def test_a_tagger_that_remembers_is_caught_and_one_that_does_not_is_as_good_as_c
     assert (half.value, half.interval[0] > 0.5) == (pytest.approx(0.75), True)
 
 
-def test_names_are_those_of_one_side_alone_read_in_strings_that_only_the_tagger_has(tmp_path):
-    own, base = tmp_path / "own", tmp_path / "base"
-    for folder, content in ((own, f"w={SEEN[0].lower()}\0 {SEEN[1]}:{UNSEEN[0]} x"), (base, f"{SEEN[1]}:{UNSEEN[0]}")):
-        folder.mkdir()
-        (folder / "weights").write_bytes(b"\xff\x07\0\0\0" + content.encode())
-    both = AttackedTagger(Sure(), Sure(), (own, base), [*MEMBERS, line("Otto")], [*OTHERS, line("OTTO")])
-    assert both.names == (sorted(SEEN), sorted(UNSEEN))
-    found = names_in_files(both)["names_read"]
-    assert (found.value, found.blind, found.places) == (0.01, 0.0, 100)
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A CRF and its text, in which the word alone says if it is a name; each is twice in the training part."""
@@ -143,7 +132,6 @@ def test_an_earlier_copy_is_replaced_and_another_folder_is_not(trained, tmp_path
     ("change", "options", "says"),
     [
         ("", ["--set", "at_most={names: 1}", "--output", "OUT"], "at_most.names: no attack has this figure"),
-        ("", ["--set", "at_most={names_tpr_01: 1}", "--output", "OUT"], "names_tpr_01 is undefined. Hold more lines"),
         # The upper end of the interval counts, not the value of 0.69.
         ("", ["--set", "at_most={membership_auc: 0.71}", "--output", "OUT"], "membership_auc is at most 0.7"),
         ("test.jsonl", [], "test.jsonl has 1 lines that are not in train.jsonl, and the attack needs 10"),

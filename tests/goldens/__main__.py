@@ -119,22 +119,22 @@ def compared(experiment: str, found: dict[str, Any]) -> int:
     return 1 if lines else 0
 
 
-def differences(golden: Any, found: Any, path: str = "") -> Iterator[str]:
+def differences(golden: Any, found: Any) -> Iterator[str]:
     """A line for each value that differs, by its path."""
-    if isinstance(golden, dict) and isinstance(found, dict):
-        for name in sorted(golden.keys() | found.keys()):
-            inner = f"{path}/{name}" if path else name
-            if name not in found:
-                yield f"{inner}: missing"
-            elif name not in golden:
-                yield f"{inner}: new"
-            else:
-                yield from differences(golden[name], found[name], inner)
-    elif isinstance(golden, list) and isinstance(found, list) and len(golden) == len(found):
-        for number, pair in enumerate(zip(golden, found, strict=True)):
-            yield from differences(*pair, f"{path}/{number}")
-    elif golden != found:
-        yield f"{path}: {shortened(golden)}, now {shortened(found)}"
+    before, after = dict(values_of(golden)), dict(values_of(found))
+    for path in sorted(before.keys() | after.keys()):
+        was, now = (shortened(values[path]) if path in values else "missing" for values in (before, after))
+        if path not in before or path not in after or before[path] != after[path]:
+            yield f"{path}: {was}, now {now}"
+
+
+def values_of(document: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each value of a document by its path; what is empty is a value."""
+    if not isinstance(document, dict | list) or not document:
+        yield path, document
+        return
+    for name, inner in document.items() if isinstance(document, dict) else enumerate(document):
+        yield from values_of(inner, f"{path}/{name}" if path else name)
 
 
 def shortened(value: Any) -> str:

@@ -1,9 +1,7 @@
 """Facts about invented persons: rates and k computed by hand, and attackers."""
 
-from random import Random
-
 import pytest
-from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_llama, save
+from tiny_causal_models import causal_tokenizer, random_llama, save
 
 from tasks.persons.attackers import frequency, language_model, verbatim
 from tasks.persons.facts import Document
@@ -60,18 +58,6 @@ def test_rates_and_k_are_those_by_hand():
     assert found["cpr_chance"] == pytest.approx(1 - (3 / 3 + 3 / 2 + 2 / 2) / 8)
 
 
-def test_many_persons_have_the_k_and_the_values_of_a_plain_count():
-    draw, documents = Random(1), []
-    for number in range(1000):
-        facts = {"NAME": f"N{number}", "LOCATION": f"L{draw.randrange(100)}", "SEX": "fm"[number % 2]}
-        documents.append(document("", person("", **facts)))
-    asked = asked_of(documents)
-    most = {"NAME": 20, "LOCATION": 20, "SEX": 2}
-    assert [len(set(one.candidates)) for one in asked] == [most[one.fact.attribute] for one in asked]
-    own = [{fact.value for fact in one.persons[0].facts[1:]} for one in documents]
-    assert sizes([(one, True) for one in asked], documents) == [sum(mine <= each for each in own) for mine in own]
-
-
 def test_candidates_depend_on_the_seed_alone_and_have_the_answer_once():
     documents = [document("x", person("", NAME=f"Person {number}")) for number in range(40)]
     asked, again, other = asked_of(documents), asked_of(documents, ["y"] * 40), asked_of(documents, seed=2)
@@ -88,7 +74,6 @@ def test_candidates_depend_on_the_seed_alone_and_have_the_answer_once():
         ("Ada Quill", "QUILL alone is no name", False),
         ("Ulm / Germany", "somewhere in ULM", True),
         ("+61 (5) 913-1851", "call 615 913 1851 now", True),
-        ("615913", "call 615 914", False),
         ("יעל כהן", "היום פגשתי את יעל כהן.", True),
         ("محمد", "ذهب [MASK] إلى السوق", False),
     ],
@@ -111,28 +96,13 @@ def test_a_passage_has_the_sentences_about_the_person():
     assert len(passage_about("Otto", " ".join(["Otto", *map(str, range(999))])).split()) == LONGEST
 
 
-@pytest.fixture(scope="module")
-def scorers(tmp_path_factory):
-    """A model for which every piece is equally likely, so that each value has the same score, and a random one."""
+def test_the_language_model_ranks_by_passage_minus_half_of_the_prior(tmp_path):
     from tasks.language_model.causal_lm.folder import load_for_scoring
 
-    tokenizer = causal_tokenizer("The name of this person is Tom Rome Paris cat dog a b c d e f g h")
-    models = llama_of_last_piece(tokenizer, {}, others=0.0), random_llama(tokenizer)
-    return [load_for_scoring(save(each, tokenizer, tmp_path_factory.mktemp("model"))) for each in models]
-
-
-def test_an_attacker_without_a_preference_is_as_good_as_chance(scorers):
-    values = "a b c d e f g h".split()
-    documents = [document("Tom ran.", person("Tom", NAME=values[number % 8])) for number in range(400)]
-    asked = asked_of(documents, most=4)
-    found = names(language_model, asked, documents, scorers[0])
-    assert sum(found) == pytest.approx(100, abs=30)
-    assert found == [one.answer == 0 for one in asked]
-
-
-def test_the_language_model_ranks_by_passage_minus_half_of_the_prior(scorers):
+    tokenizer = causal_tokenizer("The name of this person is Tom Rome Paris cat dog")
+    model, expected = load_for_scoring(save(random_llama(tokenizer), tokenizer, tmp_path)), []
     documents = [document(f"Tom {value}", person("Tom", NAME=value)) for value in ("Rome", "Paris", "cat", "dog")]
-    asked, model, expected = asked_of(documents), scorers[1], []
+    asked = asked_of(documents)
     for one in asked:
         answers = [("The", "name", "of", "this", "person", "is", value) for value in one.candidates]
         (read,), (alone,) = (

@@ -118,19 +118,14 @@ NOBODY, ONE_TEXT = '{"text": "Quux", "subjects": []}', [{"text": "a"}]
 BAD_KEYWORD = '{"text": "Quux", "subjects": [{"description": "Quux", "PIIs": [{"tag": "NAME", "keyword": 7}]}]}'
 ODD = {
     "a document without persons": ([document(PII), {"text": "Nobody."}], [], 0, "| x | verbatim | 0.0 ["),
-    "one person in all documents": ([document(PII)] * 3, [], 0, "| 0 of 3 |"),
-    "no text": ([NOBODY, '{"subjects": []}'], [], 1, "line 2: text: Field required"),
     "a keyword that is no text": ([NOBODY, BAD_KEYWORD], [], 1, "line 2: subjects.0.PIIs.0.keyword: Input should be a"),
     "more documents than texts": ([NOBODY] * 2, [], 1, "'x' has 1 documents, and 'facts' 2"),
     "answers that are nonsense": (TWO, ["chat", "Grmpf 77 and 78"], 0, "--facts: 6 of 6 answers of the endpoint name"),
-    "an answer without a text": (TWO, ["chat", {}], 1, "answers in another form than OpenAI's chat completions"),
     "another machine": (TWO, ["chat", "", "endpoint.url=http://far.example/v1"], 1,
         "the texts would be sent to 'far.example', and may be private"),
     "no file for the answers": (TWO, ["--set", "attackers=[endpoint]"], 1, "--answers and the attacker endpoint need"),
     "a population without shares": (TWO, ["--population", "9"], 1, "--marginals and --population need each other"),
     "a share above 1": (TWO, ["shares", MARGINALS + "LOCATION,Quux,2"], 1, "line 5 has a share that is not above 0"),
-    "a value twice": (TWO, ["shares", MARGINALS + "OCCUPATION,BAKER,.1"], 1, "line 5 has a value that an earlier"),
-    "shares above 1": (TWO, ["shares", MARGINALS + "OCCUPATION,Quux,.6"], 1, "of 'OCCUPATION' add up to 1.110"),
 }  # fmt: skip
 
 

@@ -2,68 +2,26 @@
 
 Three techniques mask the same text, so their fills together hold nearly all of it. What may leave is gathered by the
 tools that send it, and every file of it is unpacked; so no list of what is private has a part in this.
+
+The attacker compares texts and knows neither names nor techniques. Texts of as many lines are taken for maskings of one
+text, and each word of a line is decided by vote: a substitute differs from fill to fill, what was there stands in every
+fill of the techniques that keep it.
 """
 
 import random
 import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 import small_experiment as tiny
 import yaml
 from canary_search import readable
-from reconstruction import decided, rebuilt_lines
 from unpacking import pieces, unpacked
 
-RAW = ["Yesterday Marigold paid the plumber", "They meet Thaddeus in Oxbridge again", "Nobody was at the house"]
-BY_LIST = [
-    ["Yesterday kettle paid the violet", "They meet meadow in harbour again", "Nobody was at the house"],
-    ["Yesterday garden paid the window", "They meet bread in kitchen again", "Nobody was at the house"],
-]
-BY_TAGGER = [
-    ["Yesterday Susan paid the plumber", "They meet Peter in Leeds again", "Nobody was at the house"],
-    ["Yesterday Robert paid the plumber", "They meet Maria in Bath again", "Nobody was at the house"],
-]
-BY_THRESHOLD = [
-    ["Yesterday Marigold paid the doctor", "They meet Thaddeus in London again", "Nobody was at the house"],
-    ["Yesterday Marigold paid the brother", "They meet Thaddeus in Vienna again", "Nobody was at the house"],
-]
-
-
-EVERY = (*BY_LIST, *BY_TAGGER, *BY_THRESHOLD)
-OF_OTHER_LENGTHS = (["A line", "The next one"], ["Just this"])
-
-
-@pytest.mark.parametrize(
-    ("fills", "rebuilt"),
-    [
-        # 'Marigold' from the threshold's, 'plumber' from the tagger's; nobody keeps 'Oxbridge'.
-        (EVERY, {RAW[0], RAW[2]}),
-        ((*EVERY, *OF_OTHER_LENGTHS), {RAW[0], RAW[2]}),
-        # Those of one technique give back what it keeps and no more.
-        *((fills, {RAW[2]}) for fills in (BY_LIST, BY_TAGGER, BY_THRESHOLD)),
-        *((fills[:1], set()) for fills in (BY_LIST, BY_TAGGER, BY_THRESHOLD)),
-    ],
-)
-def test_fills_of_techniques_that_mask_different_words_give_the_line_back(fills, rebuilt):
-    assert rebuilt_lines("\n".join(lines) + "\n" for lines in fills) == rebuilt
-
-
-@pytest.mark.parametrize(
-    ("versions", "line"),
-    [
-        (["a b c", "a b d", "a e c"], "a b c"),
-        (["a b", "a c"], None),
-        (["a b", "a b", "a c", "a c"], None),
-        (["a b c", "a b c", "a d"], "a b c"),
-        (["a b c"], None),
-    ],
-)
-def test_a_word_is_decided_by_vote(versions, line):
-    assert decided(versions) == line
-
-
-# The whole experiment ---------------------------------------------------------------------------------------
+AGREEING = 2
+"""Texts that must say the same, and more than say anything else, before a word is taken for the real one."""
 TECHNIQUES = {
     "allow_list": {"kind": "allow_list"},
     "vocabulary_threshold": {"kind": "vocabulary_threshold", "allowed_words": 60, "vocabulary_size": 500},
@@ -78,6 +36,40 @@ RELEASED = Path("data/obfuscated/mail/entity_tagger/unigram-1.txt")
 THINGS = "violin kettle lantern saucepan bicycle umbrella haystack thimble blanket carpet".split()
 RARE_NAMES = "Susan Robert Harriet Edmund Rosalind Cuthbert Barnaby Leopold Winifred Agatha Clement Dorothy".split()
 """What is drawn where the vocabulary threshold masks."""
+
+
+def rebuilt_lines(texts: Iterable[str]) -> set[str]:
+    """Lines of which every word was decided, over all groups of texts that could be maskings of one."""
+    groups: defaultdict[int, set[tuple[str, ...]]] = defaultdict(set)
+    for text in texts:
+        lines = tuple(text.splitlines())
+        groups[len(lines)].add(lines)
+    found: set[str] = set()
+    for group in groups.values():
+        for versions in zip(*group, strict=True):
+            line = decided(versions)
+            if line is not None:
+                found.add(line)
+    return found
+
+
+def decided(versions: Iterable[str]) -> str | None:
+    """The line behind its versions; ``None`` where a word stays open.
+
+    Versions of the usual number of words speak; a marker that stood for several words makes others.
+    """
+    by_length: defaultdict[int, list[list[str]]] = defaultdict(list)
+    for version in versions:
+        words = version.split(" ")
+        by_length[len(words)].append(words)
+    usual = max(by_length.values(), key=len)
+    line = []
+    for words in zip(*usual, strict=True):
+        (word, votes), *others = Counter(words).most_common(2)
+        if votes < AGREEING or (others and others[0][1] == votes):
+            return None
+        line.append(word)
+    return " ".join(line)
 
 
 def write_lines(raw: Path) -> None:

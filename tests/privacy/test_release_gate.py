@@ -6,7 +6,7 @@ from tasks.corpora.sidecar import MaskedSpan, read_sidecar, write_sidecar
 from tasks.errors import CorpusError
 from tasks.filling.methods import AnyMethod
 from tasks.privacy.earlier_releases import RAW, SIDECAR, shared_lines
-from tasks.privacy.ledger import Release, append_to_ledger, epsilon_of, epsilon_spent, read_ledger
+from tasks.privacy.ledger import Release, append_to_ledger, epsilon_of, read_ledger
 from tasks.settings.checks import check_settings
 
 
@@ -55,12 +55,6 @@ def test_releases_come_back_in_order_and_a_damaged_line_is_refused(tmp_path, mon
     path.write_text(path.read_text(encoding="utf-8") + '{"name": "thr', encoding="utf-8")
     with pytest.raises(CorpusError, match="line 3 is no entry"):
         read_ledger()
-
-
-def test_each_set_of_counts_is_paid_once():
-    paid = [entry("a", 2.0, "x"), entry("b", 2.0, "x"), entry("c", 1.0, "y")]
-    assert epsilon_spent(paid) == 3.0
-    assert epsilon_spent([*paid, entry("d", None)]) is None
 
 
 def test_two_releases_show_what_one_of_them_keeps(tmp_path):

@@ -2,14 +2,14 @@
 
 import re
 import shlex
-import shutil
 from contextlib import chdir
 from pathlib import Path
 from textwrap import dedent
 
+import forked_commands
 import pytest
 import yaml
-from small_experiment import copied, run, sentences, with_parameters
+from small_experiment import make_checkout, sentences, with_parameters
 
 from tasks.cli import main
 from tasks.corpora.words import word_spans
@@ -19,7 +19,7 @@ from tasks.review.reading import Reading
 from tasks.review.record import Mark
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.timeout(900)  # a whole experiment is run
+pytestmark = pytest.mark.timeout(900)
 NAMES = ("Elizabeth Warren", "James Wilson", "Maria Garcia", "Robert Brown")
 MAIL = [f"{line[:-1]} and {NAMES[number % 4]}." for number, line in enumerate(sentences(300, ["us"], seed=3))]
 
@@ -34,8 +34,6 @@ def recipe() -> tuple[dict, list[str]]:
 
 def set_up(folder: Path, settings: dict) -> None:
     """The experiment's settings with those of the recipe, and without what a release does not need."""
-    # Masks of the text that was there before do not fit this one.
-    shutil.rmtree(folder / "data/private/masked")
     (folder / "data/raw/mail.txt").write_text("".join(f"{line}\n" for line in MAIL), encoding="utf-8")
     parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
     cleaning = parameters["corpora"]["mail"]["cleaning"]
@@ -60,15 +58,19 @@ def review(folder: Path) -> None:
             reading.save(line, marks, 9.0)
 
 
-def test_the_recipe_ends_in_a_release(finished_experiment, tmp_path):
-    folder = copied(finished_experiment, tmp_path / "an experiment")
+def test_the_recipe_ends_in_a_release(tmp_path):
+    folder = make_checkout(tmp_path / "an experiment")
     settings, commands = recipe()
     set_up(folder, settings)
-    *before, reviewed, release = commands
-    for command in before:
-        run(folder, *shlex.split(command))
-    assert reviewed == "palimpsest review mail/every_tagger"
+    add, experiment, reviewed, release = commands
+    assert (experiment, reviewed) == ("palimpsest run", "palimpsest review mail/every_tagger")
     cell = shlex.split(release)[2]
+    # Of the run, the stages that a release needs.
+    for done in (
+        forked_commands.palimpsest(folder, *shlex.split(add)[1:]),
+        forked_commands.repro(folder, f"audit_control@{cell.replace('/', '-')}"),
+    ):
+        assert done.returncode == 0, done.stdout + done.stderr
     with chdir(folder):
         (missing,) = release_outcome(cell, read_parameters()).missing
     assert re.search(rf"Review \d+ lines: {reviewed} \(some \d+ minutes\)\.$", missing)

@@ -61,8 +61,6 @@ TEXT = f"{LINES[1]}\r\n{LINES[3]}"
     ("unit", "width"),
     [
         ("characters", lambda text: len(text)),
-        ("UTF-16 code units", lambda text: len(text.encode("utf-16-le")) // 2),
-        ("characters with a CRLF as one", lambda text: len(text.replace("\r\n", "\n"))),
         ("UTF-16 code units with a CRLF as one", lambda text: len(text.replace("\r\n", "\n").encode("utf-16-le")) // 2),
     ],
 )
@@ -104,8 +102,6 @@ def test_what_is_left_out_is_counted(corpus):
         ("doccano", doccano([0, 4, "PERSN"]), ParameterError, r"'PERSN' \(1 spans\) \(did you mean 'PERSON'"),
         ("doccano", doccano(text="Anna is not here."), CorpusError, "1 lines that the corpus does not have"),
         ("doccano", doccano([0, "4", "PER"]), CorpusError, "record 1 is not of the format 'doccano'"),
-        ("doccano", "{\n", CorpusError, "is not JSON"),
-        ("label-studio", "{}", CorpusError, "holds no record"),
         ("docano", "", ParameterError, "'docano' is not known.*did you mean 'doccano'"),
     ],
 )
@@ -118,8 +114,5 @@ def test_what_cannot_be_taken_is_refused_and_nothing_is_recorded(corpus, form, c
 
 def test_annotators_of_a_tool_stay_two_reviewers(corpus):
     annotations = [{"completed_by": {"id": 1, "email": "x@y.org"}, "result": []}, {"completed_by": 2, "result": []}]
-    skipped = {"completed_by": 3, "result": [], "was_cancelled": True}
-    task = {"data": {"text": LINES[0], "line": 0}, "annotations": [*annotations, skipped]}
-    said, _ = taken("label-studio", json.dumps([task]))
+    said, _ = taken("label-studio", json.dumps([{"data": {"text": LINES[0], "line": 0}, "annotations": annotations}]))
     assert said.splitlines()[0] == "label-studio: 2 lines taken, 0 words marked, by 2, x@y.org"
-    assert "1 skipped annotations" in said

@@ -64,12 +64,8 @@ def test_the_command_reports_by_technique_and_refuses_texts_of_two_corpora(tmp_p
     assert of_list["quasi"]["unmasked_found"] == 0
     assert not any(word in json.dumps(measured) for word in ("Anna", "Rome"))
     other = MaskedText.write(tmp_path / "other", READER[:2])
-    for arguments, said in (
-        ([*common, "--reader", "masked/every_tagger"], "dataset=NAME"),
-        ([*common, *named, "--reader", str(other.raw.parent)], "not equally many lines"),
-    ):
-        assert main(arguments) == 1
-        assert said in capsys.readouterr().err
+    assert main([*common, *named, "--reader", str(other.raw.parent)]) == 1
+    assert "not equally many lines" in capsys.readouterr().err
 
 
 def test_a_review_of_this_text_goes_before_the_reader_and_one_of_another_text_is_refused(corpus):
