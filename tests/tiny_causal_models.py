@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from tiny_masked_models import byte_pair_tokenizer
+from tiny_masked_models import save as save
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
-    GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
     PreTrainedTokenizerFast,
@@ -21,16 +20,17 @@ TEXT = (
 )
 
 
-def causal_tokenizer(text: str = TEXT, *, padding: bool = True) -> PreTrainedTokenizerFast:
+def causal_tokenizer(text: str = TEXT) -> PreTrainedTokenizerFast:
     """A byte-level tokenizer of GPT-2's kind, in which every word of ``text`` is one piece behind a space."""
-    tokenizer = byte_pair_tokenizer(text)
-    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-    backend.post_processor = None
-    # No mask token: a causal model has none.
-    wrapped = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>", eos_token="</s>")
-    if padding:
-        wrapped.pad_token = "<pad>"
-    return wrapped
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    special, letters = ["<s>", "<pad>", "</s>", "<unk>"], pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=2000, special_tokens=special, initial_alphabet=letters, show_progress=False
+    )
+    tokenizer.train_from_iterator([text] * 3, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
 
 
 def sentence_piece_tokenizer() -> PreTrainedTokenizerFast:
@@ -54,11 +54,6 @@ def random_llama(tokenizer: PreTrainedTokenizerFast, *, positions: int = 256, se
     return random_causal_model(tokenizer, "llama", positions=positions, seed=seed, tie_word_embeddings=True)
 
 
-def random_gpt2(tokenizer: PreTrainedTokenizerFast, *, positions: int = 256, seed: int = 0) -> GPT2LMHeadModel:
-    """A GPT-2 with random weights."""
-    return random_causal_model(tokenizer, "gpt2", positions=positions, seed=seed, num_key_value_heads=None)
-
-
 def random_causal_model(
     tokenizer: PreTrainedTokenizerFast, model_type: str, *, positions: int | None = 256, seed: int = 0, **options: Any
 ) -> torch.nn.Module:
@@ -70,12 +65,6 @@ def random_causal_model(
         bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
     )  # fmt: skip
     return AutoModelForCausalLM.from_config(AutoConfig.for_model(model_type, **sizes | options)).eval()
-
-
-def random_opt(tokenizer: PreTrainedTokenizerFast, *, positions: int = 256, seed: int = 0) -> torch.nn.Module:
-    """An OPT with random weights: a causal model that calls the decoder inside its body, and never the body."""
-    options = {"ffn_dim": 48, "word_embed_proj_dim": 32, "init_std": 0.3, "num_key_value_heads": 4}
-    return random_causal_model(tokenizer, "opt", positions=positions, seed=seed, **options)
 
 
 def llama_of_last_piece(
@@ -105,10 +94,3 @@ def llama_of_last_piece(
             for piece, score in following.items():
                 model.lm_head.weight[entry[piece], entry[last]] = score
     return model
-
-
-def save(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder) -> str:
-    """Write a model folder as the hub's are, and return its path."""
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)

@@ -3,9 +3,7 @@
 from pathlib import Path
 
 import torch
-from tiny_causal_models import random_causal_model, save
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast
+from tiny_causal_models import causal_tokenizer, random_causal_model, save
 
 from tasks.language_model.language_models import encode_sentences
 from tasks.language_model.ngram.folder import save_ngrams
@@ -39,23 +37,13 @@ def save_ngram(folder: Path) -> str:
     return str(folder)
 
 
-def causal_tokenizer() -> PreTrainedTokenizerFast:
-    """Byte pairs in which words of ``TEXT`` are one piece behind a space, and other words several."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    special, letters = ["<start>", "<end>"], pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=320, special_tokens=special, initial_alphabet=letters, show_progress=False)
-    tokenizer.train_from_iterator([f" {line}" for line in TEXT] * 3, trainer)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<start>", eos_token="<end>")
-
-
 def save_causal(folder: Path, kind: str, *, tied: bool = False, seed: int = 0) -> str:
     """A causal model of two layers, of 64 positions where it has any: ``llama``, ``gpt2`` or ``bloom``.
 
     ``tied``: the head of a LLaMA is its embeddings.
     """
-    fast, sizes = causal_tokenizer(), {"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": None}
+    fast = causal_tokenizer(" ".join(TEXT))
+    sizes = {"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": None}
     if kind == "llama":
         sizes |= {"intermediate_size": 24, "num_key_value_heads": 1, "tie_word_embeddings": tied}
     positions = 64 if kind != "bloom" else None

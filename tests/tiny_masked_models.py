@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from tasks.torch_setup import set_up_torch
 
@@ -27,27 +27,6 @@ def word_piece_tokenizer(words: Sequence[str] = WORDS) -> PreTrainedTokenizerFas
     )
     named = {f"{name.lower()[1:-1]}_token": name for name in SPECIAL}
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named)
-
-
-def byte_pair_tokenizer(text: str) -> PreTrainedTokenizerFast:
-    """A cased byte-level tokenizer of RoBERTa's kind, trained until every word of the text is one piece."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    special, letters = ["<s>", "<pad>", "</s>", "<unk>"], pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=2000, special_tokens=special, initial_alphabet=letters, show_progress=False
-    )
-    tokenizer.train_from_iterator([text] * 3, trainer)
-    wrapped = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", cls_token="<s>", sep_token="</s>",
-        pad_token="<pad>", unk_token="<unk>",
-    )  # fmt: skip
-    wrapped.add_special_tokens({"mask_token": AddedToken("<mask>", lstrip=True, special=True)})
-    wrapped.backend_tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
-    return wrapped
 
 
 def random_bert(tokenizer: PreTrainedTokenizerFast, *, positions: int = 64, seed: int = 0) -> BertForMaskedLM:

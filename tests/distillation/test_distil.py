@@ -5,19 +5,16 @@ import json
 import numpy as np
 import pytest
 import torch
-from changed_parameters import parameters, write_parameters
 from command_results import measured, refusal
 from marked_text import MaskedText
 
 from tasks.distillation.contrast import ContrastedWords, Weighted
 from tasks.distillation.distil import Quoted
-from tasks.errors import ParameterError
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
 from tasks.language_model.transformer.next_words import TransformerNextWord
 from tasks.language_model.transformer.scoring import WordTransformer
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
-from tasks.parameters.parameter_file import read_parameters
 from tasks.results.measures import MEASURES
 
 PRIVATE = ["my name is anna and i live in rome", "it is cold today", "nothing to see here at all"]
@@ -122,18 +119,3 @@ def test_the_command_writes_as_many_lines_and_no_quotation(private, tmp_path):
     assert "anna" not in said + json.dumps(found)
     masked = ["--set", "alpha=0.1", "--set", "mask=oracle"]
     assert "prefers text that it has memorised" in refusal(*command, "--model", safe, *masked)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"baselines": ["baseline0"]}, "compare.baselines lacks"),
-        ({"fills": [{"methods": ["contrast"], "audited": ["contrast"]}]}, "drawn from a model of the raw text"),
-    ],
-)
-def test_parameters_that_distil_what_is_not_there_are_refused(changes, message, tmp_path):
-    document, contrast = parameters(), {"kind": "distilled", "unwanted": "oracle", "strength": 0.5}
-    compare = document["compare"] | {"fills": [{"methods": ["distilled", "contrast"]}]} | changes
-    params = write_parameters(tmp_path, filling=document["filling"] | {"contrast": contrast}, compare=compare)
-    with pytest.raises(ParameterError, match=message):
-        read_parameters(params)

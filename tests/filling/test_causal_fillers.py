@@ -11,9 +11,7 @@ from tiny_causal_models import (
     causal_tokenizer,
     llama_of_last_piece,
     random_causal_model,
-    random_gpt2,
     random_llama,
-    random_opt,
     sentence_piece_tokenizer,
 )
 
@@ -36,6 +34,7 @@ from tasks.filling.unigram_filler import UnigramFiller
 
 TOKENIZER = causal_tokenizer()
 TOP_1 = Top1(kind="top_1")
+GPT2 = partial(random_causal_model, model_type="gpt2", num_key_value_heads=None)
 
 
 def filled(model, lines, settings=TOP_1, *, tokenizer=TOKENIZER, kept=(), instruction=None, **more):
@@ -75,20 +74,18 @@ def test_the_right_context_overrules_the_left_and_the_end_of_a_word_counts_once(
     assert filled(model, ["the [MASK] sat"])[0] == ["the cat sat"]
 
 
-@pytest.mark.parametrize("method", ["sample", "log_linear"])
-def test_words_of_any_number_of_pieces_are_drawn_by_their_weights(method):
+def test_words_of_any_number_of_pieces_are_drawn_by_their_weights():
     assert TOKENIZER.tokenize(" matat") == ["Ġmat", "at"]
     likely = {"_cat": 5.0, "_dog": math.log(3), "_mat": 0.0}
     model = of_scores(others=-30.0, he=likely, _mat={"at": 9.0}, _dog={"_sat": 9.0}, at={"_sat": 9.0})
-    settings, more = Sample(kind="sample"), {}
-    if method == "log_linear":  # three squared to one times three
-        settings = LogLinear(kind="log_linear", weights={"filler": 2.0})
-        more = {"word_factors": {"cat": 0.0, "dog": 0.0, "matat": math.log(3)}}
-    fills, _ = filled(model, ["the [MASK]"] * 800, left_only(settings, 2), kept=["cat"], **more)
+    # Three squared to one times three.
+    settings = LogLinear(kind="log_linear", weights={"filler": 2.0})
+    factors = {"cat": 0.0, "dog": 0.0, "matat": math.log(3)}
+    fills, _ = filled(model, ["the [MASK]"] * 400, left_only(settings, 2), kept=["cat"], word_factors=factors)
     dogs = fills.count("the dog")
-    assert dogs + fills.count("the matat") == 800
-    # 600 expected, standard deviation 12.2
-    assert 550 < dogs < 650
+    assert dogs + fills.count("the matat") == 400
+    # 300 expected, standard deviation 8.7
+    assert 265 < dogs < 335
 
 
 LINES = [
@@ -108,7 +105,7 @@ SENTENCE_PIECES = sentence_piece_tokenizer()
     ("model", "settings", "instruction", "tokenizer"),
     [
         (random_llama(SENTENCE_PIECES), TOP_1, "Predict", SENTENCE_PIECES),
-        (random_gpt2(TOKENIZER), TopK(kind="top_k", k=4), None, TOKENIZER),
+        (GPT2(TOKENIZER), TopK(kind="top_k", k=4), None, TOKENIZER),
         (random_causal_model(TOKENIZER, "mistral", sliding_window=80), Sample(kind="sample"), "P", TOKENIZER),
     ],
     ids=["llama", "gpt2", "mistral"],
@@ -126,15 +123,14 @@ def test_every_shape_of_line_is_filled_and_batches_change_nothing(model, setting
 
 def test_a_long_sentence_is_seen_through_a_window():
     line = "the cat sat on the mat and [MASK] ran to Paris, " * 8
-    (result,), windowed = filled(random_gpt2(TOKENIZER, positions=64), [line], instruction="Predict")
+    (result,), windowed = filled(GPT2(TOKENIZER, positions=64), [line], instruction="Predict")
     assert len(result.split()) == 8 * 11
     assert 0 < windowed <= 8
 
 
 MODELS = {
     "llama": random_llama,
-    "gpt2": random_gpt2,
-    "opt": random_opt,
+    "gpt2": GPT2,
     "mistral": partial(random_causal_model, model_type="mistral", sliding_window=48),
     "gemma3": partial(random_causal_model, model_type="gemma3_text", sliding_window=48, head_dim=8),
     "bloom": partial(random_causal_model, model_type="bloom", n_head=4, n_layer=2, num_key_value_heads=4),
@@ -165,27 +161,20 @@ def test_continuations_have_the_scores_of_the_whole_text(name):
         ReadTexts(language_model, [[9]])
 
 
-def test_an_architecture_that_cannot_read_in_parts_is_refused():
-    mamba = random_causal_model(TOKENIZER, "mamba", state_size=4)
-    with pytest.raises(ModelError, match=r"'tiny' .*'mamba'.* such as llama, gpt2, qwen2 or opt"):
-        CausalLanguageModel(mamba, TOKENIZER, "tiny")
-
-
 # Whole sentences --------------------------------------------------------------------------------------------------
 
 
-def writer(**more):
+def writer():
     """A model that writes "Tom ran to the red house" whatever it is given."""
     always = ["Ċ", "Tom", "Ġran", "Ġto", "Ġthe", "Ġred", "Ġhouse", "</s>"]
-    scores = {last: {following: 9.0, **more.get(last.strip("Ġ"), {})} for last, following in pairwise(always)}
-    return llama_of_last_piece(TOKENIZER, scores)
+    return llama_of_last_piece(TOKENIZER, {last: {following: 9.0} for last, following in pairwise(always)})
 
 
-def free(model, **settings):
+def free(model):
     """The filler; what it hands over becomes ``word``."""
     language_model = CausalLanguageModel(model, TOKENIZER, "tiny", instruction="Predict the [MASK] tokens")
     fallback = UnigramFiller({None: WordFrequencies.of([("word", 1)])}, MarkerRandomness(1))
-    return FreeFiller(language_model, Free(kind="free", **settings), MarkerRandomness(1), fallback)
+    return FreeFiller(language_model, Free(kind="free"), MarkerRandomness(1), fallback)
 
 
 def words(filler, *lines):
@@ -196,7 +185,7 @@ def words(filler, *lines):
 
 
 def test_the_words_at_the_markers_are_taken_and_other_sentences_handed_over():
-    filler = free(writer(), attempts=0)
+    filler = free(writer())
     lines = ("Tom ran to the {x} house", "{x} ran to the red {x}", "Ann ran to the {x} house", "none", "")
     assert words(filler, *lines) == [["red"], ["Tom", "house"], ["word"], [], []]
     counts = filler.counts
@@ -204,19 +193,3 @@ def test_the_words_at_the_markers_are_taken_and_other_sentences_handed_over():
     filler = free(random_llama(TOKENIZER, positions=64))
     assert words(filler, "the cat sat on the mat " * 9 + "{x}") == [["word"]]
     assert filler.counts["free_too_long"] == 1
-
-
-def test_a_further_attempt_may_succeed():
-    # "the" is followed by "red" at best, and by "cat" nearly as often.
-    model = writer(the={"Ġcat": 8.9})
-    with torch.no_grad():
-        model.lm_head.weight[TOKENIZER.eos_token_id, TOKENIZER.get_vocab()["Ġcat"]] = 9.0
-    lines = ["{x} ran to the cat"] * 20
-    assert words(free(model, attempts=0), *lines) == [["word"]] * 20
-    filler = free(model, attempts=1, temperature=1.0)
-    written = words(filler, *lines)
-    rewritten = filler.counts["free_rewritten"]
-    assert 3 <= rewritten <= 17
-    assert written.count(["Tom"]) == rewritten
-    assert (filler.counts["free_malformed"], filler.counts["free_handed_over"]) == (20, 20 - rewritten)
-    assert written == words(free(model, attempts=1, temperature=1.0, batch_sentences=3), *lines)

@@ -36,27 +36,6 @@ class ByPrefix(Tagger):
             yield line, [EntitySpan(*word.span(), labels[word[1]]) for word in re.finditer(known, line)]
 
 
-def test_words_by_class():
-    years, people = [str(year) for year in range(1900, 1930)], [f"Person{number}" for number in range(30)]
-    words = ["Anna", "anna", "will", "May", "may", "1984", "12", "five", "dollars", "x1", "London", "1st", *people]
-    class_words = ClassWords(ByPrefix(), {"may": "May"})
-
-    def allowed(label, words):
-        mask = class_words.weights(words, label)
-        return mask if mask is None else {word for word, is_allowed in zip(words, mask, strict=True) if is_allowed}
-
-    # A class with few words is no restriction.
-    assert allowed("DATE", words) is None
-    words += [*years, *CITIES]
-    of = {label: allowed(label, words) for label in ("PERSON", "LOCATION", "DATE", "NUMBER", "MONEY")}
-    assert {"Anna", *people} <= of["PERSON"]
-    assert {"anna", "will"} & of["PERSON"] == set()
-    assert {"London", *CITIES} <= of["LOCATION"]
-    assert of["DATE"] == {"May", "may", "1984", "12", *years}
-    assert of["NUMBER"] == {"1984", "12", "five", *years}
-    assert of["MONEY"] == {"1984", "12", "dollars", *years}
-
-
 def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
     """At least twenty words of each form: ending, capital, figures; of each the first."""
     endings = [f"wal{letter}k{ending}" for ending in ("ing", "ed", "s", "") for letter in LETTERS]
@@ -118,3 +97,24 @@ def test_the_command_with_a_masked_model_and_a_real_tagger(folder, capsys):
     (warning,) = report()["warnings"]
     assert "no marker has a class" in warning
     assert f"warning: {warning}\n" in capsys.readouterr().err
+
+
+def test_words_by_class():
+    years, people = [str(year) for year in range(1900, 1930)], [f"Person{number}" for number in range(30)]
+    words = ["Anna", "anna", "will", "May", "may", "1984", "12", "five", "dollars", "x1", "London", "1st", *people]
+    class_words = ClassWords(ByPrefix(), {"may": "May"})
+
+    def allowed(label, words):
+        mask = class_words.weights(words, label)
+        return mask if mask is None else {word for word, is_allowed in zip(words, mask, strict=True) if is_allowed}
+
+    # A class with few words is no restriction.
+    assert allowed("DATE", words) is None
+    words += [*years, *CITIES]
+    of = {label: allowed(label, words) for label in ("PERSON", "LOCATION", "DATE", "NUMBER", "MONEY")}
+    assert {"Anna", *people} <= of["PERSON"]
+    assert {"anna", "will"} & of["PERSON"] == set()
+    assert {"London", *CITIES} <= of["LOCATION"]
+    assert of["DATE"] == {"May", "may", "1984", "12", *years}
+    assert of["NUMBER"] == {"1984", "12", "five", *years}
+    assert of["MONEY"] == {"1984", "12", "dollars", *years}

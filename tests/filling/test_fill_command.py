@@ -1,7 +1,5 @@
 """``palimpsest fill`` and ``examples``: what methods write and report, in parts, in copies, with little memory."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -38,19 +36,6 @@ def test_fill_writes_lines_and_report(corpus, biased):
     assert "Tom" not in str(report())
 
 
-def test_neither_a_missing_filler_nor_a_fill_without_model_loads_libraries(corpus):
-    """In a process of its own, since those of the tests have loaded them."""
-    code = "import sys; from tasks.cli import main; print(main(sys.argv[1:10]), main(sys.argv[10:]))"
-    code += "; assert not {'torch', 'transformers'} & {*sys.modules}"
-    missing = "fill --input text.txt --output o.txt --method top_k --filler ./filler".split()
-    unigram = "fill --input text.txt --output - --method unigram --word-counts counts.tsv".split()
-    done = subprocess.run([sys.executable, "-c", code, *missing, *unigram], capture_output=True, text=True, check=True)
-    *lines, statuses = done.stdout.splitlines()
-    assert (statuses, len(lines)) == ("1 0", 4)
-    assert "model folder './filler' does not exist" in done.stderr
-    assert "filled 2 places" in done.stderr
-
-
 LINES = ["the {dog} sat on a {dog}", "{dog} {dog} ran.", "no marker", "THE {dog} SAT", "i saw {dog}"] * 2
 METHODS = {
     "top_1": [],
@@ -80,25 +65,6 @@ def test_neither_parts_nor_batches_nor_further_copies_change_a_fill(folder, bert
     assert written[:10] == lines
     assert len({tuple(written[start : start + 10]) for start in range(0, len(written), 10)}) == copies
     assert (of_copies["lines"], of_copies["fills"]) == (10 * copies, copies * measured["fills"])
-
-
-def test_a_sidecar_of_another_text_is_refused_in_a_later_part(corpus, monkeypatch, capsys):
-    monkeypatch.setattr(filled_lines, "PART_LINES", 2)
-    write("text.txt", ["[MASK]", "", "ran", "no marker"])
-    given = {"input": "text.txt", "method": "unigram", "word_counts": "counts.tsv"}
-    assert "line 3: the sidecar has 2 markers" in refused(capsys, "fill", sidecar="sidecar.jsonl", **given)
-
-
-@pytest.mark.slow
-def test_memory_does_not_grow_with_the_corpus(corpus):
-    peaks = []
-    for lines in (10_000, 100_000):
-        write("text.txt", ["the [MASK] sat on a [MASK]"] * lines)
-        command = [sys.executable, "-m", "tasks.cli", "fill", "--input=text.txt", "--output=o", "--method=unigram"]
-        subprocess.run([*command, "--word-counts=counts.tsv", "--report=report.json"], check=True, timeout=200)
-        peaks.append(report()["peak_memory_bytes"])
-    # Ten times the lines would be ten times the memory if they were all held.
-    assert peaks[1] - peaks[0] < 8 * 2**20
 
 
 def test_little_memory_changes_no_fill_and_none_for_one_sentence_is_one_line(folder, bert, monkeypatch, capsys):
@@ -166,3 +132,10 @@ def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(folder, bert
         filled.append(examples()[1]["filled"])
     assert filled[0] == filled[1]
     assert not Path(".palimpsest").exists()
+
+
+def test_a_sidecar_of_another_text_is_refused_in_a_later_part(corpus, monkeypatch, capsys):
+    monkeypatch.setattr(filled_lines, "PART_LINES", 2)
+    write("text.txt", ["[MASK]", "", "ran", "no marker"])
+    given = {"input": "text.txt", "method": "unigram", "word_counts": "counts.tsv"}
+    assert "line 3: the sidecar has 2 markers" in refused(capsys, "fill", sidecar="sidecar.jsonl", **given)

@@ -76,11 +76,12 @@ def test_two_reports_that_differ_by_a_line_do_not_say_what_was_masked_there():
     dice = random.Random(1)
     masked = dice.choices([*ranks, "unlisted"], [*(1 / rank for rank in ranks.values()), 0.5], k=360)
     added, rest = masked[:60], masked[60:]
+    sentences = {original: sentence("[MASK]", span(original, 0)) for original in masked}
 
     def report(originals):
         restoration = Restoration(generic)
         for original in originals:
-            restoration.add([sentence("[MASK]", span(original, 0))], [["word7"]])
+            restoration.add([sentences[original]], [["word7"]])
         measured = restoration.measured(Rounding(b"the clone's", restoration.counted()))
         expected = measured["overall"]["expected_by_frequency"] * measured["overall"]["places"]
         return expected, {name: row["places"] for name, row in measured["by_frequency"].items()}

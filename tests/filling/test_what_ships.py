@@ -5,18 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from changed_parameters import parameters
 from fill_command import report, run, write
-from safetensors.torch import load_file
 from stage_commands import make_vocabulary
-from transformers import BertConfig, BertForMaskedLM
 
 import palimpsest
 from tasks import ready_made
 from tasks.corpora.words import words_of
-from tasks.errors import ModelError
-from tasks.filling.fillers.filler_folder import apply_update, write_update
 from tasks.filling.fillers.settings import CausalLanguageModelFiller, MaskedLanguageModelFiller
 from tasks.filling.masked_lm import weighing
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
@@ -46,23 +41,6 @@ def test_the_shipped_filler_knows_words_is_small_and_has_its_averages():
     assert np.exp(list(known.values())).sum() == pytest.approx(1, abs=0.02)
     found, _ = weighing.shipped_averages(["cat", "no-such-word"])
     assert found.tolist() == [known["cat"], float(np.median(list(known.values())))]
-
-
-def test_an_update_gives_back_what_was_trained(tmp_path):
-    sizes = {"vocab_size": 23, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-    sizes |= {"intermediate_size": 32, "max_position_embeddings": 32}
-    torch.manual_seed(1)
-    base, trained = (BertForMaskedLM(BertConfig(**sizes)) for _ in range(2))
-    fresh = [name for name in base.state_dict() if name.startswith("cls.")]
-    trained.bert.embeddings.load_state_dict(base.bert.embeddings.state_dict())
-    write_update(trained, base, fresh, "package:no/model", tmp_path)
-    assert not [name for name in load_file(tmp_path / "update.safetensors") if "word_embeddings" in name]
-    apply_update(base, fresh, str(tmp_path))
-    pieces = torch.tensor([[5, 6, 7, 8]])
-    with torch.inference_mode():
-        assert torch.allclose(base.eval()(pieces).logits, trained.eval()(pieces).logits, atol=5e-3)
-    with pytest.raises(ModelError, match="not an update of its base"):
-        apply_update(BertForMaskedLM(BertConfig(**sizes | {"intermediate_size": 8})), fresh, str(tmp_path))
 
 
 def content(folder):

@@ -22,7 +22,6 @@ TEXT = [
 ] * 20
 BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
-ALBERT_SPECIAL = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
 
 
 def word_pieces(special: list[str]) -> dict[str, int]:
@@ -43,13 +42,13 @@ def byte_pairs(special: list[str]) -> tuple[dict[str, int], list[tuple[str, str]
     return model["vocab"], [tuple(merge) for merge in model["merges"]]
 
 
-def unigrams(special: list[str], unknown: str, *, lower_case: bool = False) -> list[tuple[str, float]]:
+def unigrams(special: list[str], unknown: str) -> list[tuple[str, float]]:
     """A SentencePiece vocabulary with its scores."""
     tokenizer = Tokenizer(models.Unigram())
     space = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), space])
     trainer = trainers.UnigramTrainer(vocab_size=70, special_tokens=special, unk_token=unknown, show_progress=False)
-    tokenizer.train_from_iterator([line.lower() for line in TEXT] if lower_case else TEXT, trainer)
+    tokenizer.train_from_iterator(TEXT, trainer)
     return [(piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"]]
 
 
@@ -60,11 +59,7 @@ def mask_token(name: str) -> AddedToken:
 
 TOKENIZERS: dict[str, Callable[[], Any]] = {
     "bert": lambda: BertTokenizer(vocab=word_pieces(BERT_SPECIAL)),
-    "mpnet": lambda: transformers.MPNetTokenizer(vocab=word_pieces(["<s>", "<pad>", "</s>", "[UNK]"])),
     "roberta": lambda: RobertaTokenizer(*byte_pairs(ROBERTA_SPECIAL), mask_token=mask_token("<mask>")),
-    "albert": lambda: transformers.AlbertTokenizer(
-        vocab=unigrams(ALBERT_SPECIAL, "<unk>", lower_case=True), mask_token=mask_token("[MASK]")
-    ),
     "xlm-roberta": lambda: transformers.XLMRobertaTokenizer(
         vocab=unigrams(ROBERTA_SPECIAL, "<unk>"), mask_token=mask_token("<mask>")
     ),
@@ -72,10 +67,8 @@ TOKENIZERS: dict[str, Callable[[], Any]] = {
 }
 MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bert": ("bert", "Bert", {}),
-    "mpnet": ("mpnet", "MPNet", {}),
     "roberta": ("roberta", "Roberta", {}),
     "modernbert": ("roberta", "ModernBert", {"local_attention": 4}),
-    "albert": ("albert", "Albert", {"embedding_size": 8}),
     "xlm-roberta": ("xlm-roberta", "XLMRoberta", {}),
     "deberta": (
         "deberta", "DebertaV2",
@@ -84,8 +77,6 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }  # fmt: skip
 """Tokenizer, architecture as Hugging Face's classes name it, and what is special of its configuration."""
 FAMILIES = sorted(MODELS)
-MODELS["fnet"] = ("bert", "FNet", {})
-"""It mixes padding into a sentence, so it is no filler."""
 
 
 @cache

@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from changed_parameters import parameters, write_parameters
 from command_results import measured, refusal, report
-from dvc.repo import Repo
 from pretrained_folder import SMALL, perplexity, write
-from stage_commands import listed_sections, make_vocabulary, sections_of, settings
-from tiny_language_models import causal_tokenizer, save_causal
+from stage_commands import make_vocabulary, settings
+from tiny_language_models import save_causal
 
 from tasks.cli import main
 from tasks.language_model.causal_lm.folder import load
@@ -125,7 +123,8 @@ def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(fold
     assert lost["token"] > 1.1 > 1.005 > lost["ignore"] >= 1
     causal, plain = load(tmp_path / "token"), load(folder / "causal_lm")
     assert causal.record.markers == ["[MASK]", "[PERSON]"]
-    assert sorted(causal.pieces.markers.values()) == [len(causal_tokenizer()), len(causal_tokenizer()) + 1]
+    own = plain.network.get_input_embeddings().num_embeddings
+    assert sorted(causal.pieces.markers.values()) == [own, own + 1]
     assert (causal.pieces.hash, causal.pieces.size) == (plain.pieces.hash, plain.pieces.size)  # one protocol for all
 
 
@@ -144,13 +143,12 @@ def test_a_mixture_of_ngram_models_is_better_than_either(folder, tmp_path):
     assert list(map(math.exp, valid_losses(found))) == pytest.approx([ends["1"], mixed], rel=1e-5)
 
 
-@pytest.mark.parametrize("count", [3, 0])
-def test_lines_of_the_text_among_the_validation_text_are_counted(folder, tmp_path, count):
-    lines = map(str.upper, TEXTS["private"][:count])
+def test_lines_of_the_text_among_the_validation_text_are_counted(folder, tmp_path):
+    lines = map(str.upper, TEXTS["private"][:3])
     valid = write(tmp_path / "valid.txt", [*lines, "words of its own", "", "others"])
     found = report(*adapting(folder / "ngram", folder / "private.txt", tmp_path / "model", "--valid", valid))
-    warnings = [each for each in found["warnings"] if "--valid" in each]
-    assert [each.split(" are ")[0] for each in warnings] == ["3 of 6 lines of --valid"] * (count > 0)
+    (warning,) = (each for each in found["warnings"] if "--valid" in each)
+    assert warning.startswith("3 of 6 lines of --valid are ")
 
 
 def test_a_model_as_it_comes_is_measured_and_adapted_without_a_pretraining(folder, tmp_path, monkeypatch):
@@ -169,21 +167,15 @@ def test_a_model_as_it_comes_is_measured_and_adapted_without_a_pretraining(folde
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize(
-    ("markers", "more"),
-    [("token", {}), ("none", {"merged": False, "causal_lm": {"adaptation": {"lora": None}}})],
-    ids=str,
-)
-def test_transformers_loads_what_was_adapted_from_python(folder, tmp_path, markers, more):
+def test_transformers_loads_what_was_adapted_from_python(folder, tmp_path):
     """Weights, markers and tokenizer are those that our own reader finds; ``adaptation`` says how it is trained."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     import palimpsest
 
     training = {"epochs": 2, "learning_rate": 0.02, "batch_tokens": 64}
-    text = folder / ("masked.txt" if markers == "token" else "private.txt")
     adapted = palimpsest.adapt(
-        folder / "base", text, tmp_path / "adapted", markers=markers, threads=1, adaptation=training, **more
+        folder / "base", folder / "masked.txt", tmp_path / "adapted", markers="token", threads=1, adaptation=training
     )
     assert adapted.measured["epochs"] == 2
     ours = load(tmp_path / "adapted")
@@ -193,21 +185,14 @@ def test_transformers_loads_what_was_adapted_from_python(folder, tmp_path, marke
         torch.testing.assert_close(theirs.eval()(pieces).logits, ours.network(pieces).logits)
         base = AutoModelForCausalLM.from_pretrained(folder / "base")(pieces).logits
         assert not torch.allclose(theirs(pieces).logits[..., : base.shape[-1]], base)
-    if markers == "token":
-        assert tokenizer.convert_tokens_to_ids("[MASK]") == ours.pieces.markers["[MASK]"]
+    assert tokenizer.convert_tokens_to_ids("[MASK]") == ours.pieces.markers["[MASK]"]
     assert palimpsest.perplexity(adapted, folder / "plain.txt", threads=1)["perplexity"] > 1
 
 
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ("adaptation.learning_rate=1e30", "training loss is not a number at step"),
-        ("resources.resume_from=nowhere.json", "checkpoint 'nowhere.json' is missing"),
-    ],
-)
-def test_a_training_that_cannot_be_is_refused_in_one_line(folder, tmp_path, setting, said):
-    options = settings(setting, *PRECISE[2:], f"resources.work_folder={tmp_path / 'work'}")
-    assert said in refusal(*adapting(folder / "transformer", folder / "private.txt", tmp_path / "model", *options))
+def test_a_loss_that_is_no_number_is_refused_in_one_line(folder, tmp_path):
+    options = settings("adaptation.learning_rate=1e30", *PRECISE[2:])
+    said = refusal(*adapting(folder / "transformer", folder / "private.txt", tmp_path / "model", *options))
+    assert "training loss is not a number at step" in said
     assert not (tmp_path / "model").exists()
 
 
@@ -215,8 +200,8 @@ def test_a_text_without_a_word_leaves_the_earlier_model(folder, tmp_path):
     fixed, model = settings("ngram.generic_weight=0.5"), tmp_path / "model"
     measured(*adapting(folder / "ngram", folder / "private.txt", model, *fixed))
     before = contents(model)
-    for lines, said in (([], "is empty"), (["", "!"], "holds no word in 2 lines")):
-        assert said in refusal(*adapting(folder / "ngram", write(tmp_path / "text.txt", lines), model, *fixed))
+    text = write(tmp_path / "text.txt", ["", "!"])
+    assert "holds no word in 2 lines" in refusal(*adapting(folder / "ngram", text, model, *fixed))
     assert contents(model) == before
     with open(model / "adapted.arpa", "a", encoding="utf-8") as stream:
         stream.write("\n")
@@ -226,33 +211,12 @@ def test_a_text_without_a_word_leaves_the_earlier_model(folder, tmp_path):
 
 def test_refusals_of_causal_models(folder, tmp_path):
     text, base, params = folder / "plain.txt", tmp_path / "base", ROOT / "params.yaml"
-    measured(*adapting(folder / "causal_lm", text, tmp_path / "first", *ONCE))
-    measured(*adapting(tmp_path / "first", text, tmp_path / "second", *ONCE, *FULL))
     pretrain = ["pretrain", *settings("kind=causal_lm"), "--output", tmp_path / "model"]
     measured(*pretrain, *settings(f"causal_lm.model={save_causal(base, 'llama')}"))
     save_causal(base, "llama", seed=1)
     of_kind = "is of kind 'causal_lm', and language_model.kind is 'transformer'"
     for command, said in (
-        (adapting(tmp_path / "first", text, tmp_path / "third"), "has an update of low rank already"),
         (["perplexity", "--model", tmp_path / "model", "--input", text], "was made from model"),
         (adapting(folder / "causal_lm", text, tmp_path / "third", "--params", params), of_kind),
-        ([*pretrain, *settings("causal_lm.model=./nowhere")], "does not exist; give a folder, a hub"),
-        (pretrain, "causal_lm: is missing"),
     ):
         assert said in refusal(*command)
-
-
-def test_a_stage_depends_on_the_section_of_its_kind(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("dvc.yaml", "cells.yaml"):
-        shutil.copy(ROOT / name, tmp_path)
-    write_parameters(language_model=parameters()["language_model"] | {"kind": "ngram"})
-    with Repo.init(str(tmp_path), no_scm=True) as repository:
-        stages = {stage.addressing: stage for stage in repository.index.stages if stage.cmd}
-    trained = {name: stage for name, stage in stages.items() if name.startswith(("pretrain", "adapt@"))}
-    assert len(trained) > 5
-    for name, stage in trained.items():
-        listed = listed_sections(stage)
-        assert sections_of(stage) == listed, name
-        kinds = {key for key in listed if key.split(".")[-1] in ("transformer", "ngram", "causal_lm")}
-        assert kinds == {"language_model.ngram"}, name

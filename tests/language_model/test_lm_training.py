@@ -31,8 +31,8 @@ KINDS = {
     "packed in parts": {"accumulate": 3},
     "bfloat16": {"precision": "bfloat16"},
 }
-KILLS = [("patience", 0.25), ("patience", 0.55), ("plain", 0.05), ("plain", 0.3), ("plain", 0.7), ("plain", 0.9)]
-KILLS += [("packed in parts", 0.2), ("packed in parts", 0.95), ("bfloat16", 0.4), ("bfloat16", 0.8)]
+KILLS = [("patience", 0.25), ("patience", 0.55), ("plain", 0.05), ("plain", 0.7), ("packed in parts", 0.95)]
+KILLS += [("bfloat16", 0.4)]
 FORK = multiprocessing.get_context("fork")
 
 
@@ -227,12 +227,10 @@ NEXT_FORMAT = b'{"format": 9, "kind": "transformer", "architecture": {}, "vocabu
     [
         ("model.safetensors", lambda content: content[:-1] + bytes([content[-1] ^ 1]), DAMAGED),
         ("model.safetensors", None, r"holds no 'model.safetensors'"),
-        ("settings.json", lambda content: b"{", "is not JSON"),
-        ("settings.json", lambda content: b'{"kind": "transformer"}', "lacks architecture, format, vocabulary"),
         ("settings.json", lambda content: NEXT_FORMAT, "format 9"),
         ("settings.json", lambda content: b'{"kind": "ngram"}', r"is of kind 'ngram'; give one of kind 'transformer'"),
     ],
-    ids=["damaged", "no weights", "no JSON", "lacking", "next format", "other kind"],
+    ids=["damaged", "no weights", "next format", "other kind"],
 )
 def test_what_is_damaged_or_no_model_is_refused(folder, name, change, message):
     content = (folder / name).read_bytes()

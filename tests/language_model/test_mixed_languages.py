@@ -21,13 +21,11 @@ MIXED = ["my sister went to la escuela", "la casa era very big", "we want agua y
 VALID = ["my sister was very big", "la hermana quiere pan", "mi casa era open", "la 7 casa era xyz"]
 CODES = "languages.codes=[en, es]"
 FACTORED = {"plain": [], "factored": [CODES], "weight0": [CODES, "languages.weight=0"]}
-FUSED = {"switching_pairs": "positions.pairs", "learned": "state.weight"}
-"""Positions, and the weight that learns languages; with learned ones it is state fusion."""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Texts, a vocabulary, and models of either kind with factors, without and by the weight 0; two more are fused."""
+    """Texts, a vocabulary, and models of either kind with factors, without and by the weight 0; one more is fused."""
     folder = tmp_path_factory.mktemp("mixed")
     text, valid = (
         write(folder / "text.txt", (ENGLISH * 3 + SPANISH * 3 + MIXED) * 2),
@@ -39,7 +37,7 @@ def folder(tmp_path_factory):
         for kind in ("ngram", "transformer")
         for name, more in FACTORED.items()
     }
-    models |= {kind: [f"architecture.positions={kind}", "architecture.languages=[en, es]"] for kind in FUSED}
+    models["learned"] = ["architecture.positions=learned", "architecture.languages=[en, es]"]
     for name, own in models.items():
         small = [] if name.startswith("ngram") else [*SMALL, *settings("pretraining.epochs=2")]
         command = ["pretrain", "--input", text, "--valid", valid, "--vocabulary", str(folder / "vocabulary.txt")]
@@ -58,7 +56,9 @@ def test_a_weight_of_0_is_the_plain_model_byte_for_byte(folder, kind):
         assert (folder / f"{kind} weight0" / plain.name).read_bytes() == plain.read_bytes()
 
 
-@pytest.mark.parametrize("model", ["ngram factored", "transformer factored", *FUSED, "rotary", "switching"])
+@pytest.mark.parametrize(
+    "model", ["ngram factored", "transformer factored", "learned", "rotary", "switching", "switching_pairs"]
+)
 def test_text_sentences_and_next_words_agree(folder, model):
     """So later words change no earlier probability, in whichever language the line goes on. One line changes its
     language, and one has a number and an unknown word."""
@@ -69,14 +69,11 @@ def test_text_sentences_and_next_words_agree(folder, model):
     check_agreement(opened, [[tuple(line.split()) for line in lines]])
 
 
-@pytest.mark.parametrize("kind", FUSED)
-def test_training_learns_from_languages_and_leaves_their_statistics(folder, kind):
-    assert adapt(folder, kind) == 0
-    before, after = (load_model(folder / name)[0].state_dict() for name in (kind, "adapted"))
-    for name in ("embedding.weight", FUSED[kind]):
-        assert not torch.equal(before[name], after[name])
-    shares = f"{FUSED[kind].split('.')[0]}.shares"
-    assert torch.equal(before[shares], after[shares])
+def test_training_learns_from_languages_and_leaves_their_statistics(folder):
+    assert adapt(folder, "learned") == 0
+    before, after = (load_model(folder / name)[0].state_dict() for name in ("learned", "adapted"))
+    same = {name: torch.equal(weights, after[name]) for name, weights in before.items()}
+    assert (same["embedding.weight"], same["state.weight"], same["state.shares"]) == (False, False, True)
 
 
 def model_of(kind):
@@ -110,13 +107,10 @@ def test_places_by_hand():
     assert pairs.places(line).tolist() == [[0, 1, 2, 5, 7, 9, 9.5, 10.5]]
 
 
-@pytest.mark.parametrize(
-    ("model", "values", "said"),
-    [
-        ("transformer plain", [f"transformer.{CODES}", "adaptation.private.epsilon=8"], "epsilon does not cover"),
-        ("learned", ["adaptation.private.epsilon=8"], "clipped line by line only with 'learned' positions"),
-    ],
-)
-def test_refusals(folder, capsys, model, values, said):
-    assert adapt(folder, model, *values) == 1
-    assert said in capsys.readouterr().err
+def test_an_epsilon_that_would_not_hold_is_refused(folder, capsys):
+    for model, values, said in (
+        ("transformer plain", [f"transformer.{CODES}"], "epsilon does not cover"),
+        ("learned", [], "clipped line by line only with 'learned' positions"),
+    ):
+        assert adapt(folder, model, *values, "adaptation.private.epsilon=8") == 1
+        assert said in capsys.readouterr().err

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tasks.language_model.encoded_text import encode_text
-from tasks.language_model.ngram.backoff_model import NgramMixture, weight_of_first
 from tasks.language_model.ngram.folder import read_arpa, write_arpa
 from tasks.language_model.ngram.kneser_ney import FALLBACK_DISCOUNTS, discounts_of, estimate
 from tasks.language_model.vocabulary import END_ID, MASK_ID, SPECIAL_TOKENS, START_ID, Vocabulary
@@ -90,20 +89,6 @@ def test_probabilities_sum_to_one_behind_every_context(encoded, order, markers):
         found = [math.exp(model.log_probabilities(each, np.array([0, len(each)]))[-1]) for each in sentences]
         assert found.pop(START_ID - 1) == 0.0
         assert sum(found) == pytest.approx(1.0, abs=1e-12)
-
-
-def test_the_weight_of_a_mixture_is_the_best_for_the_text(encoded):
-    first, _ = estimate(encoded(random_lines(5, 30, "aab")), 2, SIZE)
-    second, _ = estimate(encoded(random_lines(6, 30, "abcd")), 2, SIZE)
-    text = encoded(random_lines(7, 50, "aabbc"))
-    weight, rounds = weight_of_first(first, NgramMixture([second], [1.0]), text)
-
-    def loss(value):
-        return NgramMixture([first, second], [value, 1 - value]).mean_loss(text)
-
-    assert 0.1 < weight < 0.9
-    assert 1 < rounds < 200
-    assert loss(weight) < min(loss(weight - 0.02), loss(weight + 0.02), loss(0.0), loss(1.0))
 
 
 def test_a_file_has_the_probabilities_of_its_model(tmp_path, encoded, vocabulary):

@@ -94,7 +94,7 @@ def test_long_sentences_of_causal_models(causal):
 
 # Sentences that models write by themselves --------------------------------------------------------------------------
 
-NUMBER, ALL = 1500, 1000
+NUMBER, ALL = 600, 1000
 
 
 def test_a_transformer_writes_what_a_plain_forward_pass_says(tmp_path):
@@ -147,26 +147,12 @@ def test_a_causal_model_writes_pieces_up_to_the_end_of_a_line(tmp_path):
     assert len(set(model.sample(Drawing(100, 1, 10, seed=1)))) == 1
 
 
-KINDS = ["ngram", "transformer", "causal_lm"]
-
-
-@pytest.mark.parametrize("make", [save_ngram, save_transformer, lambda folder: save_causal(folder, "llama")], ids=KINDS)
-def test_models_of_every_kind_go_on_from_a_prompt(tmp_path, make):
-    folder, prompts = make(tmp_path), [("a", "dog"), ("the", "cat", "sat", "on")]
-    both = open_language_model(folder).sample(Drawing(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9))
-    assert len(both) == 100
-    assert both == open_language_model(folder).sample(Drawing(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9))
-    if make == save_ngram:
-        # The only words of the model's text behind these.
-        found = open_language_model(folder).sample(Drawing(200, ALL, 4, seed=1, prompts=prompts, nucleus=0.5))
-        assert {words[:1] for words in found[:200]} == {("saw",)}
-        assert {words[:1] for words in found[200:]} <= {("the",), ("a",)}
-
-
 # Models as ways to forget see them --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [save_transformer, lambda folder: save_causal(folder, "llama")], ids=KINDS[1:])
+@pytest.mark.parametrize(
+    "make", [save_transformer, lambda folder: save_causal(folder, "llama")], ids=["transformer", "causal_lm"]
+)
 def test_joined_and_steered_models_say_what_their_formulas_say(tmp_path, make):
     """The weighted sum of what each says; the last hidden states moved by ``up`` of ``down`` of themselves."""
     one = open_learner(make(tmp_path))

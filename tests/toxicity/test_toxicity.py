@@ -67,7 +67,6 @@ def test_the_forms_of_labelled_texts_say_the_same(tmp_path):
             {"toxic": "You zorp!", "neutral": ["You.", "a cat"]}, {"toxic": "zorps all", "neutral": "they all"},
         ],
         "pairs.tsv": ["toxic\tneutral1\tneutral2", 'You zorp!\t"You.\ta cat', "zorps all\tthey all\t"],
-        "rows.jsonl": [{"text": text, "toxic": int(label)} for text, label in expected],
         "rows.csv": ["label,text", *(f'{int(label)},"{text}"' for text, label in expected)],
     }  # fmt: skip
     for name, rows in forms.items():
@@ -135,43 +134,23 @@ def test_numbers_are_shown_and_no_text(models, tmp_path, capsys):
     assert runs[0]["distinct_2"] != runs[2]["distinct_2"]
 
 
-@pytest.fixture(scope="module")
-def damaged(models):
-    """A classifier whose words were changed, and bad texts."""
-    (shutil.copytree(models / "proven", models / "damaged") / "vocabulary.json").write_text("[]")
-    write_records(models / "clean.jsonl", [{"text": "zorp", "label": "0"}])
-    write_records(models / "bad.jsonl", ["{", *pairs(1, 1), {"text": "zorp"}])
-    write_records(models / "few.jsonl", pairs(1, 8))
-    write_records(models / "empty.txt", [""])
-    write_records(models / "dots.txt", ["zorp", "..."])
-    return models
+def test_texts_that_no_classifier_learns_from_are_refused(tmp_path):
+    for rows, error in (
+        ([{"text": "zorp", "label": "0"}], "no text has the label '1'; needs texts with it and without"),
+        (["{", *pairs(1, 1), {"text": "zorp"}], "line 1, 3: needs a text and a label"),
+    ):
+        said = refusal(*TRAIN, write_records(tmp_path / "labelled.jsonl", rows), "--output", tmp_path / "new")
+        assert error in said
+        assert "zorp" not in said
 
 
-@pytest.mark.parametrize(
-    ("labelled", "error"),
-    [
-        ("clean.jsonl", "no text has the label '1'; needs texts with it and without"),
-        ("bad.jsonl", "line 1, 3: needs a text and a label"),
-        ("few.jsonl", "part has"),
-    ],
-)
-def test_texts_that_no_classifier_learns_from_are_refused(damaged, labelled, error):
-    said = refusal(*TRAIN, damaged / labelled, "--output", damaged / "new")
-    assert error in said
-    assert "zorp" not in said
-
-
-@pytest.mark.parametrize(
-    ("prompts", "classifier", "error"),
-    [
-        ("empty.txt", "proven", "is empty; it needs at least one sentence"),
-        ("dots.txt", "proven", "line 2: has no word to go on from"),
-        ("asked.txt", "unproven", "coins.jsonl'; 0.8 is the least"),
-        ("asked.txt", "alone", "was measured on no other text"),
-        ("asked.txt", "damaged", "is damaged or belongs to another classifier"),
-    ],
-)
-def test_prompts_and_classifiers_that_measure_nothing_are_refused(damaged, prompts, classifier, error):
-    said = refusal(*asking(damaged, "good", "--prompts", damaged / prompts, classifier=classifier))
-    assert error in said
-    assert "zorp" not in said
+def test_prompts_and_classifiers_that_measure_nothing_are_refused(models, tmp_path):
+    dots = ["--prompts", write_records(tmp_path / "dots.txt", ["zorp", "..."])]
+    for given, classifier, error in (
+        (dots, "proven", "line 2: has no word to go on from"),
+        ([], "unproven", "coins.jsonl'; 0.8 is the least"),
+        ([], "alone", "was measured on no other text"),
+    ):
+        said = refusal(*asking(models, "good", *given, classifier=classifier))
+        assert error in said
+        assert "zorp" not in said

@@ -27,9 +27,9 @@ def fill(folder, lines, words):
     for name in ("valid", "test"):
         write_lines(folder / "corpus" / f"{name}.txt", lines[:30])
     write_lines(folder / "counts.tsv", [f"{word}\t{9000 - number}" for number, word in enumerate(words)])
-    base = TransformerLanguageModel(ArchitectureSettings(layers=1, heads=2, width=16, maximum_tokens=32), 3000)
+    base = TransformerLanguageModel(ArchitectureSettings(layers=1, heads=2, width=16, maximum_tokens=32), 1000)
     base.initialise(1)
-    save_model(folder / "base", base, Vocabulary([*SPECIAL_TOKENS, *words][:3000]))
+    save_model(folder / "base", base, Vocabulary([*SPECIAL_TOKENS, *words][:1000]))
 
 
 def write_changed_parameters():
@@ -41,7 +41,7 @@ def write_changed_parameters():
         "arithmetic": {"kind": "task_arithmetic", "strengths": [0.1, 0.2], "steps": 1},
         "unused": {"kind": "steering"},
     }
-    sizes = {"secrets": 4, "repetitions": [1, 2], "references": 300, "lines": 60, "bootstrap_samples": 100}
+    sizes = {"secrets": 4, "repetitions": [1, 2], "references": 255, "lines": 40, "bootstrap_samples": 100}
     return write_parameters(
         compare=document["compare"] | ways | {"speech_datasets": [], "recognisers": []},
         language_model=document["language_model"] | {"adaptation": adaptation},
@@ -51,8 +51,8 @@ def write_changed_parameters():
 
 def test_every_way_has_a_row_in_report_and_page_and_no_word_of_the_text_is_in_any(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    words, chance = made_up_words(3000), Random(1)
-    fill(tmp_path, [" ".join(chance.choices(words[:400], k=9)) for _ in range(300)], words)
+    words, chance = made_up_words(1000), Random(1)
+    fill(tmp_path, [" ".join(chance.choices(words[:400], k=9)) for _ in range(200)], words)
     params = write_changed_parameters()
     files = ["--corpus", "corpus", "--masked", "masked", "--base", "base", "--word-counts", "counts.tsv"]
     command = ["compare-unlearning", "--params", params, "--cell", "dataset=chat", *files]

@@ -3,7 +3,6 @@
 import copy
 import json
 from dataclasses import replace
-from statistics import median
 
 import numpy as np
 import pytest
@@ -18,13 +17,10 @@ from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
 from tasks.language_model.transformer.scoring import WordTransformer
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tasks.unlearning.attacks import four_bits
 from tasks.unlearning.comparison import forget
 from tasks.unlearning.method import Request
 from tasks.unlearning.methods import METHODS
-from tasks.unlearning.settings import UnlearningSettings
 from tasks.unlearning.steps import trained_on
-from tasks.unlearning.trial import PrivateLine, Trial
 
 ORDINARY = [
     f"the {animal} {verb} in the {place}"
@@ -36,7 +32,6 @@ CODES = ["red", "blue", "green", "white", "black", "brown"]
 NAMES = ["anna", "bob", "carla", "dora", "emil", "fred"]
 SECRETS = [f"the code of {name} is {one} {two}" for name, one, two in zip(NAMES, CODES, CODES[::-1], strict=True)]
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *dict.fromkeys(" ".join([*ORDINARY, *SECRETS]).split())])
-COMMON_WORDS = {f"common{letter}{second}": 300 for letter in "abcdefgh" for second in "abcdefgh"}
 
 
 @pytest.fixture(scope="module")
@@ -106,18 +101,18 @@ def test_task_arithmetic_by_hand(known):
 
 
 def test_what_was_forgotten_behind_attacks_comes_back_less(known):
-    """Nats of the private words of four secrets, when an attacker has trained on the other two: the median of seeds,
+    """Nats of the private words of four secrets, when an attacker has trained on the other two: the mean of seeds,
     since single ones differ by more than that between processors."""
     given, others = (known.base.encode(part) for part in (SECRETS[:2], SECRETS[2:]))
     gained = []
-    for seed in range(1, 4):
+    for seed in (1, 2):
         left = []
         for attack in ({}, {"attack_steps": 4, "attack_rate": 0.008}):
             own = method("negative_preference", batch_tokens=24, steps=[60], learning_rate=0.003, **attack)
             found = forget(own, replace(known, seed=seed), known.retain, budget=1.0)
             left.append(secret_loss(trained_on(found.model, given, 12, 0.005, 64, 1), others))
         gained.append(left[1] - left[0])
-    assert median(gained) > 2, "3 to 7 nats"
+    assert np.mean(gained) > 2, "3 to 7 nats"
 
 
 def test_the_strength_is_the_last_within_the_budget(known):
@@ -140,22 +135,6 @@ def test_distilled_text_is_of_known_words(known):
     assert [strength for strength, _ in distillation.forgetting(known)] == [2]
 
 
-def test_four_bits_leave_fifteen_values_a_group(known):
-    found = four_bits(known.start).network.embedding.weight.detach().view(-1, 64)
-    assert max(len(group.unique()) for group in found) <= 15
-    assert (found - known.start.network.embedding.weight.view(-1, 64)).abs().max() < 0.2
-
-
-def test_documents_are_forgotten_as_a_whole():
-    text = "line {} of {} and many more words to read"
-    lines = [PrivateLine(text.format(n, n // 3), "masked", (), str(n // 3)) for n in range(300)]
-    settings = UnlearningSettings(lines=60, unit="document", secrets=2, repetitions=[1, 4], references=255)
-    trial = Trial.drawn(lines, COMMON_WORDS, settings, seed=1)
-    assert len(trial.ordinary) == 60
-    assert len({line.document for line in trial.ordinary}) == 20
-    assert {line.document for line in trial.ordinary}.isdisjoint(line.split()[3] for line in trial.retained)
-
-
 def options(folder, **paths):
     return [part for name, path in paths.items() for part in (f"--{name}", folder / path)]
 
@@ -171,7 +150,7 @@ FILES = {"model": "start", "base": "base", "forget": "forget.txt", "retain": "re
 def test_the_command_writes_a_model_that_has_forgotten(known, tmp_path):
     save_learner(known.start, str(tmp_path / "start"))
     save_learner(known.base, str(tmp_path / "base"))
-    for name, lines in (("forget", SECRETS), ("retain", ORDINARY), ("none", ["?"])):
+    for name, lines in (("forget", SECRETS), ("retain", ORDINARY)):
         write_lines(tmp_path / f"{name}.txt", lines)
     command = unlearning("negative_preference", "learning_rate=0.005", "steps=[5, 40]", "batch_tokens=64", budget="0.5")
     files = FILES | {"output": "forgotten"}
@@ -182,12 +161,7 @@ def test_the_command_writes_a_model_that_has_forgotten(known, tmp_path):
     assert not {*CODES, *NAMES} & set(json.dumps(found).replace('"', " ").split())
     found = report(*command, *options(tmp_path, **files | {"model": "base"}))
     assert "it has hardly read it" in str(found["warnings"])
-    for changed, expected in (
-        ({"retain": "none.txt"}, "holds no word"),
-        ({"retain": "forget.txt"}, "every line of --forget"),
-        ({"base": "forget.txt"}, "forget.txt' does not exist; 'palimpsest pretrain' or 'adapt' makes one"),
-    ):
-        assert expected in refusal(*command, *options(tmp_path, **files | changed))
+    assert "every line of --forget" in refusal(*command, *options(tmp_path, **files | {"retain": "forget.txt"}))
 
 
 @pytest.mark.parametrize(
