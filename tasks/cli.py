@@ -64,7 +64,6 @@ COMMANDS: dict[str, str] = {
     "encode-speech": "tasks.speech.recogniser.encode_speech_command",
     "reference-text": "tasks.speech.word_errors.reference_text_command",
     "word-error-rate": "tasks.speech.word_errors.word_error_rate_command",
-    "unit-language-model": "tasks.speech.fusion.unit_model_command",
     "fuse": "tasks.speech.fusion.fuse_command",
     "tune-fusion": "tasks.speech.fusion.tune_fusion_command",
     "stream": "tasks.speech.stream_command",
@@ -97,7 +96,7 @@ GROUPS: dict[str, str] = {
         "summarise findings publish report compare-detectors serve"
     ),
     "Speech": (
-        "transcribe speech-corpus train-recogniser encode-speech unit-language-model tune-fusion fuse stream "
+        "transcribe speech-corpus train-recogniser encode-speech tune-fusion fuse stream "
         "whisper-nbest check-nbest rescore reference-text word-error-rate"
     ),
     "Languages": "languages conclusion generate-mixed compare-mixed",

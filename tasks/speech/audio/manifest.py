@@ -77,6 +77,8 @@ def _parse(folder: Path, entry: dict[str, Any]) -> Utterance | list[str]:
     speaker, languages, audio = entry.get("speaker"), entry.get("languages"), entry.get("audio")
     if languages is not None and labels_of(str(entry.get("text")), languages) is None:
         problems.append("'languages' needs a letter or code for each word of the text")
+    if not isinstance(entry.get("synthetic", False), bool):
+        problems.append("'synthetic' is not true or false")
     if isinstance(audio, str) and ("\0" in audio or not (folder / audio).is_file()):
         problems.append(f"audio file {audio!r} does not exist in the manifest's folder")
     if problems:

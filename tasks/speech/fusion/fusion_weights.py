@@ -23,11 +23,10 @@ from tasks.language_model.normalisation import normalise
 from tasks.language_model.opening import open_language_model
 from tasks.settings.base import Settings
 from tasks.settings.checks import check_settings
-from tasks.speech.fusion.scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder
+from tasks.speech.fusion.scorers import SpelledUnits, WordCounts, ZeroEncoder
 from tasks.speech.fusion.word_lookahead import WordLookahead
 from tasks.speech.recogniser.encoded_speech import EncodedSpeech
 from tasks.speech.recogniser.recogniser import Recogniser
-from tasks.speech.recogniser.units import WORD_BEGIN
 from tasks.speech.rescoring.settings import FusionSettings, InternalModel, TuneFusionSettings
 from tasks.speech.rescoring.tuning import BONUS, INTERNAL, LM, ScoredHypotheses, padded, tune
 from tasks.speech.search.beam_search import Fusion, Hypothesis, beam_search
@@ -48,11 +47,7 @@ Scorers = Mapping[str, Scorer]
 def fusion_scorers(model: str, internal: InternalModel, recogniser: Recogniser) -> Scorers:
     """The scorers for a recogniser's beam search."""
     words, units = open_language_model(model).next_words(), SpelledUnits(recogniser.units)
-    found: dict[str, Scorer] = {BONUS: WordCounts(units)}
-    if any(token.startswith(WORD_BEGIN) for token in words.vocabulary.tokens):
-        found[LM] = UnitModel(words, recogniser.units.pieces)
-    else:
-        found[LM] = WordLookahead(words, units)
+    found: dict[str, Scorer] = {BONUS: WordCounts(units), LM: WordLookahead(words, units)}
     return found | ({INTERNAL: ZeroEncoder()} if internal == "zero_encoder" else {})
 
 

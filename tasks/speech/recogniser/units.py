@@ -3,11 +3,10 @@
 import hashlib
 import io
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
-from tasks.languages.word_languages import spoken_languages
 
 WORD_BEGIN = "\u2581"
 """Marker of a piece that begins a word."""
@@ -65,10 +64,6 @@ class Units:
             text = " ".join(word for _, word in run)
             ids += [self._begins[block] + i for i in self._processors[block].encode(text)]
         return ids
-
-    def encode_all(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """Ids of the pieces of each text; the languages of the words are inferred from all texts."""
-        return map(self.encode, texts, *([spoken_languages(self.languages, texts)] if self.languages else []))
 
     def decode(self, ids: Iterable[int]) -> str:
         """The words spelled by pieces; blanks, unknown and control pieces are ignored."""

@@ -77,12 +77,12 @@ def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path
         ]
     ]  # fmt: skip
     entries += [{"audio": "a.wav", "txt": "secret words"}, "secret words", '["secret words"]']
-    entries += [{"utterance_id": "", "audio": "", "text": ["secret words"]}]
+    entries += [{"utterance_id": "", "audio": "", "text": ["secret words"], "synthetic": "false"}]
     with pytest.raises(SpeechError) as caught:
         read_manifest(write_records(tmp_path / "m.jsonl", entries))
     message = str(caught.value)
     for said in (
-        "9 problems",
+        "10 problems",
         "line 2: utterance_id 'one' is in line 1 too",
         "line 3: audio file 'gone.wav' does not exist",
         "line 4: has no 'utterance_id'",
@@ -90,6 +90,7 @@ def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path
         "line 5: is not JSON",
         "line 6: is no JSON object but list",
         "line 7: has no 'text' that is text",
+        "line 7: 'synthetic' is not true or false",
     ):
         assert said in message
     assert "secret" not in message

@@ -67,29 +67,16 @@ def test_weights_are_found_on_dev_and_test_is_decoded(speech, tuned, tmp_path):
     assert {path.stat().st_mode & 0o777 for path in (output, weights)} == {0o600}
 
 
-def unit_model(speech, output, *options):
-    files = ["--recogniser", speech / "recogniser", "--input", speech / "text.txt", "--output", output]
-    return ["unit-language-model", *files, *options]
-
-
-def test_a_model_of_the_recognisers_units_is_estimated_and_fused(speech, tmp_path):
-    units, lists = tmp_path / "units", tmp_path / "lists.jsonl"
-    written = measured(*unit_model(speech, units, *settings("ngram.order=3")))
-    assert written["sentences"] == 24
-    tuned = measured(*tune(speech, tmp_path / "weights", model=units))
-    assert any(point["lm_weight"] for point in tuned["dev"]["decoded"])
-    assert measured(*fuse(speech, lists, "--model", units, "--weights", tmp_path / "weights"))["utterances"] == 5
+def test_the_internal_model_is_subtracted_with_a_weight(speech, tmp_path):
     internal = measured(*tune(speech, tmp_path / "weights", *settings("fusion.internal_lm=zero_encoder")))
     assert any(point["internal_lm_weight"] for point in internal["dev"]["decoded"])
 
 
 def test_refused(speech, tuned, tmp_path):
     weights, output = speech / "weights.json", tmp_path / "output"
-    (tmp_path / "empty.txt").write_text("\n...\n")
     causal = ["--model", save_causal(tmp_path / "causal", "llama"), "--weights", weights]
     model = ["--model", speech / "words", "--weights"]
     for command, options, message in [
-        (unit_model, ["--input", tmp_path / "empty.txt"], "holds no word"),
         (fuse, causal, "let it choose among the lists by 'palimpsest rescore'"),
         (fuse, settings("fusion.lm_weights=[0.5]"), "'fusion.lm_weights=[0.5]' has no use with the files"),
         (fuse, ["--weights", weights], "--weights has no use without --model"),

@@ -6,14 +6,10 @@ import torch
 from tiny_language_models import save_ngram, save_transformer
 from tiny_recogniser import ARCHITECTURE, FEATURES, Pieces
 
-from tasks.errors import ModelError
 from tasks.language_model.opening import open_language_model
 from tasks.language_model.sequence_tree import ROOT, SequenceTree
-from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
-from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
 from tasks.speech.fusion.fusion_weights import weighted
-from tasks.speech.fusion.scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, unit_vocabulary
+from tasks.speech.fusion.scorers import SpelledUnits, WordCounts, ZeroEncoder
 from tasks.speech.fusion.word_lookahead import UNKNOWN_LOG_SHARE, WordLookahead
 from tasks.speech.recogniser.recogniser import make_model
 from tasks.speech.rescoring.settings import SearchSettings
@@ -112,22 +108,3 @@ def test_search_adds_what_the_parts_say(transducer):
         total = one.transducer + 0.7 * one.parts[BONUS] + 0.4 * one.parts[INTERNAL]
         assert one.score == pytest.approx(total / (len(one.units) + 2), abs=1e-9)
     assert any(one.parts[BONUS] for one in found)
-
-
-def test_score_of_units_is_the_models_own_and_one_of_other_units_is_refused(transducer, tmp_path):
-    vocabulary = unit_vocabulary(FEW)
-    network = TransformerLanguageModel(ArchitectureSettings(layers=1, heads=2, width=8), len(vocabulary)).eval()
-    network.initialise(1)
-    for parameter in network.parameters():
-        parameter.data.mul_(10)
-    save_model(tmp_path / "units", network, vocabulary)
-    words = open_language_model(tmp_path / "units").next_words()
-    (found,) = sentence_scores(UnitModel(words, FEW), [(1, 2, 3)], transducer, BLANK)
-    ids = [START_ID, *(unit + len(SPECIAL_TOKENS) for unit in (1, 2, 3)), END_ID]
-    with torch.no_grad():
-        rows = torch.log_softmax(network.logits(torch.tensor([ids])), 2)[0]
-    assert found == pytest.approx(sum(rows[place, ids[place + 1]].item() for place in range(4)), abs=1e-4)
-    # Two languages may have a unit of the same spelling.
-    assert len(set(unit_vocabulary([*FEW, *FEW]).tokens)) == len(SPECIAL_TOKENS) + 2 * len(FEW)
-    with pytest.raises(ModelError, match="over 4 tokens that are not the 5 units"):
-        UnitModel(words, [*FEW, "d"])

@@ -92,5 +92,3 @@ def test_units_of_several_languages_are_in_blocks_and_know_their_language():
     assert (max(english) < 14 <= min(spanish), ids[: len(english)]) == (True, english)
     # A word without a language goes with the one before it.
     assert min(units.encode("gato is", ["es", None])) >= 14
-    of_english, of_spanish = units.encode_all(["the cat and the rat", "en la casa"])
-    assert max(of_english) < 14 <= min(of_spanish)
