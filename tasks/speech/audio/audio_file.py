@@ -97,6 +97,7 @@ def _samples(file: "SoundFile", path: str | Path, begin: int = 0) -> "numpy.ndar
 
 
 _CHUNK_SIZES = re.compile(r"^\s*(?:data|SSND|FORM|RIFF) : (\d+) \(should be (\d+)\)", re.MULTILINE)
+_SPHERE_SAMPLES = re.compile(rb"^sample_count -i (\d+)", re.MULTILINE)
 _UNKNOWN_SIZE = 0x7FFFF000
 """Smallest length that programs write into the header of WAV in a pipe, where they cannot know it."""
 _NO_END = ("without an End-Of-Stream flag", "lacks an end-of-stream bit", "Junk after the last page")
@@ -116,6 +117,9 @@ def open_audio(path: str | Path, maximum_seconds: float = math.inf) -> "SoundFil
     except (soundfile.LibsndfileError, TypeError):  # TypeError: raw samples, which have no header
         file = soundfile.SoundFile(_decoded(path))
     sizes = [tuple(map(int, pair)) for pair in _CHUNK_SIZES.findall(file.extra_info)]
+    if file.format == "NIST":  # SPHERE, of whose length libsndfile says nothing
+        with open(path, "rb") as stream:
+            sizes += [(int(stated), file.frames) for stated in _SPHERE_SAMPLES.findall(stream.read(1024))]
     cut = any(actual < stated < _UNKNOWN_SIZE for stated, actual in sizes)
     seconds, problem = file.frames / file.samplerate, ""
     if cut or any(note in file.extra_info for note in _NO_END):

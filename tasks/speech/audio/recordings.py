@@ -25,8 +25,7 @@ class LeftOut(NamedTuple):
     """An utterance that cannot be used."""
 
     reason: str
-    """``no_recording``, ``no_transcript``, ``no_words``, ``duplicate``, ``unreadable``, ``too_long`` or
-    ``beyond_recording``."""
+    """``no_recording``, ``no_transcript``, ``no_words``, ``unreadable``, ``too_long`` or ``beyond_recording``."""
     utterance_id: str
 
 

@@ -84,9 +84,11 @@ def read_wsj_speech(settings: WallStreetJournalSpeech) -> Found:
         raise SpeechError(f"source {str(source)!r} has no transcripts (.dot); copy the discs' folders there")
     recordings = [path.relative_to(source) for path in files if path.suffix.lower() in (".wav", ".flac")]
     _check_names(settings.folders, {folder for path in recordings for folder in path.parts[:-1]}, "folders", source)
+    if not recordings:
+        raise SpeechError(f"source {str(source)!r} has no .wav or .flac files; convert .wv1 files by 'sph2pipe -f wav'")
     chosen = [path for path in recordings if not settings.folders or set(path.parts) & set(settings.folders)]
-    for path in sorted(chosen, key=lambda path: path.stem.lower()):
-        name = path.stem.lower()
+    # An utterance that was converted twice is one.
+    for name, path in sorted({path.stem.lower(): path for path in chosen}.items()):
         if name in words:
             yield Utterance(name, (source / path).absolute(), words[name], name[:3])
         else:

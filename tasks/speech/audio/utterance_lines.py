@@ -91,8 +91,8 @@ def read_records(
             continue
         name, parsed = record.get("utterance_id"), parse(record)
         wrong = parsed if isinstance(parsed, list) else []
-        if not isinstance(name, str) or not name:
-            wrong = ["has no 'utterance_id' that is text", *wrong]
+        if not isinstance(name, str) or not name or set(name) & set("\t\r\n"):
+            wrong = ["has no 'utterance_id' that is text of one line without tabs", *wrong]
         elif (earlier := first_lines.setdefault(name, number)) != number:
             wrong = [*wrong, f"utterance_id {name!r} is in line {earlier} too"]
         elif not isinstance(parsed, list):

@@ -55,6 +55,8 @@ def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, 
         audio_seconds=round(audio_seconds, 3),
         real_time_factor=seconds / audio_seconds,
     )
+    if speech.synthetic:
+        report.warn("the speech is synthetic")
     for count, what in (
         (report.measured["without_frames"], "utterances are too short to be encoded; their words will be missing"),
         (sum(of.channels > 1 for of in facts), "recordings have several channels, which were mixed down"),

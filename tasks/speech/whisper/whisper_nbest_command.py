@@ -81,6 +81,8 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
     )
     if windowed:
         report.warn(f"{windowed} recordings are longer than one window and were cut")
+    if report.measured["synthetic"]:
+        report.warn("the speech is synthetic")
     report.shown = (
         f"lists of {len(lists):,} utterances, {audio_seconds / 60:.1f} minutes of speech, real-time factor "
         f"{report.measured['real_time_factor']:.3f}; {files.output}"

@@ -213,11 +213,15 @@ def paired_difference_over_seeds(
     """Mean of the rate of A less the rate of B over the seeds, with its interval; negative if A makes fewer errors.
 
     Both are resampled alike, over utterances and seeds, so an interval without 0 shows a difference. Raises
-    ``SpeechError`` if they were not measured on the same utterances.
+    ``SpeechError`` if they were not measured on the same references.
     """
-    if any(system.utterance_ids != pairs[0][0].utterance_ids for pair in pairs for system in pair):
-        raise SpeechError("the systems were measured on other utterances; count the errors of all on the same ones")
     counts = [(first.of(group), second.of(group)) for first, second in pairs]
+    if any(
+        system.utterance_ids != pairs[0][0].utterance_ids or not np.array_equal(of.units, counts[0][0].units)
+        for pair, of_pair in zip(pairs, counts, strict=True)
+        for system, of in zip(pair, of_pair, strict=True)
+    ):
+        raise SpeechError("the systems were measured on other references; count the errors of all with the same ones")
     sums = np.stack([first.errors - second.errors for first, second in counts], axis=1)
     return mean_of(sums, counts[0][0].units, samples, confidence, seed)
 

@@ -20,7 +20,7 @@ def tone(rate=RATE, frequency=440.0):
     ("ending", "coding", "tolerance"),
     [
         ("wav", "PCM_16", 1e-4), ("wav", "PCM_24", 1e-4), ("wav", "FLOAT", 1e-4), ("wav", "PCM_U8", 0.01),
-        ("wav", "ULAW", 0.05), ("flac", None, 1e-4), ("aiff", None, 1e-4), ("ogg", None, 0.05),
+        ("wav", "ULAW", 0.05), ("flac", None, 1e-4), ("aiff", None, 1e-4), ("nist", None, 1e-4), ("ogg", None, 0.05),
     ],
 )  # fmt: skip
 def test_samples_come_back_from_every_format_and_coding(tmp_path, ending, coding, tolerance):
@@ -39,7 +39,7 @@ def test_a_tone_stays_the_same_tone_at_another_rate(tmp_path, rate):
     assert np.abs(samples[MIDDLE] - tone()[MIDDLE]).max() < 0.01
 
 
-@pytest.mark.parametrize("ending", ["wav", "flac", "ogg", "mp3"])
+@pytest.mark.parametrize("ending", ["wav", "flac", "ogg", "mp3", "nist"])
 @pytest.mark.parametrize("share", [0.3, 0.9])
 def test_a_file_that_is_cut_off_is_an_error_and_not_a_shorter_recording(tmp_path, ending, share):
     path = tmp_path / f"a.{ending}"

@@ -77,7 +77,7 @@ def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path
         ]
     ]  # fmt: skip
     entries += [{"audio": "a.wav", "txt": "secret words"}, "secret words", '["secret words"]']
-    entries += [{"utterance_id": "", "audio": "", "text": ["secret words"], "synthetic": "false"}]
+    entries += [{"utterance_id": "a\tb", "audio": "", "text": ["secret words"], "synthetic": "false"}]
     with pytest.raises(SpeechError) as caught:
         read_manifest(write_records(tmp_path / "m.jsonl", entries))
     message = str(caught.value)
@@ -89,6 +89,7 @@ def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path
         "line 4: has no 'text'",
         "line 5: is not JSON",
         "line 6: is no JSON object but list",
+        "line 7: has no 'utterance_id' that is text of one line without tabs",
         "line 7: has no 'text' that is text",
         "line 7: 'synthetic' is not true or false",
     ):

@@ -56,7 +56,7 @@ def test_wsj_recordings_meet_their_transcripts(tmp_path):
     wsj0 = tmp_path / "11-13.1" / "wsj0"
     dots = "The deal [loud_breath] is *done* ,COMMA he said . (440c0401)\nA %PERCENT ~ rise (440C0402)\n"
     text(wsj0 / "transcrp" / "dots" / "si_et_20" / "440" / "440c0400.dot", dots)
-    for name in ("440c0401.wav", "440c0405.flac"):
+    for name in ("440c0401.wav", "440c0401.flac", "440c0405.flac"):
         record(wsj0 / "si_et_20" / "440" / name)
     record(tmp_path / "converted" / "440C0402.WAV")
     discs = ["kind=wsj", f"source={tmp_path}"]

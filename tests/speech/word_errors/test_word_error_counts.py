@@ -104,6 +104,10 @@ def test_paired_difference_cancels_what_two_systems_share():
     assert difference == pytest.approx(10 / 200)
     assert 0 < low < 0.05 < high
     assert paired_difference_over_seeds([(first, first)], 1000, 0.95, 1) == (0.0, 0.0, 0.0)
+    for other in ({"u000": "a b c"}, {"u999": "a"}):
+        third = count_errors(references | other, {})
+        with pytest.raises(SpeechError, match="measured on other references"):
+            paired_difference_over_seeds([(first, third)], 100, 0.95, 1)
     assert mean_over_seeds([count_errors({"u": "a"}, {"u": "b"})], 200, 0.95, 1) == (1.0, None, None)
 
 
