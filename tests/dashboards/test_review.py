@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_results import refusal
 from reviewed_corpus import LINES, begin, make_corpus, mark
 from starlette.testclient import TestClient
 from system_browser import system_chromium
@@ -98,22 +97,6 @@ def test_the_status_and_the_differences_show_no_text(corpus, capsys):
     assert "ann and bob: 1 lines, 6 words; Cohen's kappa -0.20 (marked or not)" in shown
     assert "line 4, 3 to 6: ann PERSON direct, bob not marked" in shown
     assert "Zoë" not in shown
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["mial/allow_list"], "corpus 'mial' has no training text (did you mean 'mail'?)"),
-        (["mail/alow_list"], "technique 'alow_list' has not masked corpus 'mail' (did you mean 'allow_list'?)"),
-        (["mail/allow_list", "--export", "gold"], "--export needs --output FILE"),
-        (["mail/allow_list", "--import", "gold"], "--import takes a format and a file"),
-        (["mail/allow_list", "--import", "gold", "x", "--labels", "PER"], "--labels 'PER' is not of the form"),
-        (["mail/allow_list", "--reviewer", " ", "--status"], "the reviewer has no name"),
-    ],
-)
-def test_what_cannot_be_done_is_one_line(corpus, options, message):
-    begin()
-    assert message in refusal("review", *options)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,7 +14,6 @@ import yaml
 from prefect_server import ask
 from ray_nodes import RayNodes, ray_nodes
 from scratch_project import Project, make_project, until
-from small_disk import mounted, remount
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is an extra: '.[cluster]'")
 
@@ -188,19 +186,6 @@ def fails(project: Project, said: str, *stages: str) -> None:
     assert failed.returncode == 1
     assert said in failed.stdout + failed.stderr
     assert "Traceback" not in failed.stderr
-
-
-@pytest.mark.slow
-def test_a_run_goes_on_once_a_full_shared_disk_has_room(project: Project) -> None:
-    """What is full is the disk of the folder in which all machines work."""
-    disk = project.folder.parent / "a disk"
-    with mounted(disk, 100_000):
-        project.folder = Path(shutil.copytree(project.folder, disk / "a project"))
-        project.write("generic.txt", "generic\n" * 400_000)
-        remount(disk, "size=8m")
-        fails(project, "disk is full")
-        remount(disk, "size=100m")
-        run_to_the_end(project)
 
 
 TRAINING = """

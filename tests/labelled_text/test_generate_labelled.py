@@ -68,16 +68,6 @@ def test_same_seed_same_bytes_in_processes_with_other_hash_seeds(tmp_path):
     assert run(tmp_path, *given, "seed=2")[0] != lines
 
 
-def test_templates_of_ones_own_a_tenth_of_the_lines_in_lower_case(tmp_path):
-    templates = tmp_path / "capitals.txt"
-    templates.write_text("".join(f"{word} {{CITY}} IS.\n" for word in "AB CD EF GH IJ KL MN OP QR ST".split()))
-    lines, _ = run(tmp_path, f"templates=[{templates}]", "sentences=2000", *UNDIVIDED)
-    texts = [line.text for line in lines["train"]]
-    assert len(texts) == 2000
-    # Three standard deviations of a share of 0.1 of 2,000 lines are 0.02.
-    assert sum(text == text.lower() for text in texts) / 2000 == pytest.approx(0.1, abs=0.02)
-
-
 def test_learned_text_is_private_and_holds_no_labelled_value(tmp_path):
     gold, out = tmp_path / "gold.jsonl", tmp_path / "out"
     spans = (LabelledSpan(0, 9, "PER"), LabelledSpan(21, 30, "ORT"))

@@ -77,16 +77,3 @@ def test_markers_come_from_params_and_options_go_before_them(changed):
     masked, report = mask(text, "allow_list", *options, "--set", "markers={style: mask, merge: false}")
     assert masked == "Ask [MASK] [MASK] [MASK] [MASK] [MASK], [MASK] ok\n"
     assert report["parameters"]["markers"] == {"style": "mask", "merge": False}
-
-
-def test_a_combination_from_params(changed):
-    both = (
-        "masking:\n  both:\n    kind: combination\n    rule: intersection\n    markers: {style: class}\n"
-        "    parts: [{kind: vocabulary_threshold, allowed_words: 2, path: words.txt}, {kind: entity_tagger}]\n"
-    )
-    options = changed("masking:\n", both)
-    Path("words.txt").write_text("berlin\nin\n")
-    masked, report = mask("Angela Merkel lives in Berlin.\n", "both", *options)
-    assert masked == "[PERSON] [PERSON] lives in Berlin.\n"
-    assert Path("kept").read_text() == "berlin\nin\n"
-    assert "words.txt" in report["inputs"]

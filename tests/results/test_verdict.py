@@ -192,18 +192,6 @@ def test_without_any_count_the_technique_that_masks_most_if_it_leaves_half_of_th
     assert made.said().cell.technique == "entity_tagger"
 
 
-def test_drawbacks(made):
-    made.rows = [row for row in made.rows if row["method"] not in ("pretrained", "surrogate", "log_linear")]
-    made.cell(None, "pretrained", 4.8, more=0.5)
-    made.cell("allow_list", "surrogate", 4.9, more=0.9)
-    assert made.said().sections["Drawbacks"] == [
-        "For the language model this fill is worse than not adapting it: 134.3 against 121.5.",
-        "Over all words, where <unk> counts as a word, Top-K fill with MiniLM is lower: 221.4 against 330.3.",
-    ]
-    one_seed = "One seed: another seed may change the order (compare.seeds: [1, 2, 3])."
-    assert one_seed in made.said().sections["Confidence"]
-
-
 def test_a_sample_is_called_one_and_the_command_for_the_whole_text_is_printed(made):
     corpus = {"left_out": {"beyond_limit": 70}, "sentences": {"train": 20, "valid": 4, "test": 6}}
     source = {"kind": "files", "source": "data/raw/mail.csv", "text_field": "body"}

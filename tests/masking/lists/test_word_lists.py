@@ -8,14 +8,12 @@ from restoring import restored
 
 from tasks.corpora.word_list import read_word_list
 from tasks.corpora.words import fold, words_of
-from tasks.errors import ParameterError
 from tasks.made_up.made_up import all_values
 from tasks.masking.lists import allowed_words
 from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowList
 from tasks.masking.lists.allowed_words import AllowedWords
 from tasks.masking.lists.vocabulary_threshold import VocabularyThreshold
 from tasks.masking.technique import MaskingTally, Technique
-from tasks.settings.checks import check_settings
 
 NAMES = """Smith Johnson Brown Lee White Young King Hill Green Baker Hall Cook Bell Price Stone Fox Knight Rice Page
 Cross London Paris Chicago Boston Phoenix Buffalo Mobile Reading Bath Nice Split America England Turkey Jordan Chad
@@ -139,11 +137,3 @@ def test_without_a_file_the_published_frequencies_are_taken(monkeypatch):
     technique = threshold(100, vocabulary_size=20_000).build(None, 1)
     assert {"the", "of", "and", "you"} <= technique.allowed_words
     assert len(technique.allowed_words) == 100
-
-
-def test_more_words_than_there_are(counts):
-    with pytest.raises(ParameterError, match="allowed_words: 6 is more than the 5 words of the vocabulary"):
-        threshold(6).build(counts, 1)
-    values = {"kind": "vocabulary_threshold", "allowed_words": 6, "vocabulary_size": 5}
-    with pytest.raises(ParameterError, match="options: allowed_words 6 is more than vocabulary_size 5"):
-        check_settings(VocabularyThreshold, values, "options")

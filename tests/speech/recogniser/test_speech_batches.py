@@ -51,13 +51,6 @@ def test_every_utterance_comes_once_an_epoch_in_batches_of_about_the_seconds_tha
     assert max(seconds) < 20.0 + 6.0  # the longest utterance lasts 6 s
 
 
-def test_short_ones_come_first_and_only_in_the_first_epoch():
-    batches = batches_of(2000, epochs=2.0, short_first=0.5, batch_seconds=400.0)
-    lengths = [[float(np.mean(rows)) for rows in batches.order(epoch)] for epoch in range(2)]
-    first, second = (np.mean(each[: len(each) // 10]) for each in lengths)
-    assert first < 0.75 * second
-
-
 def test_ranks_share_a_step():
     ranks = [list(batches_of(20, RankPlan(rank=rank, world_size=3, devices=3))) for rank in range(3)]
     for (whole, targets), *parts in zip(batches_of(20), *ranks, strict=True):
