@@ -1,7 +1,5 @@
 """Words, identifiers by their form, and markers in text."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,24 +69,6 @@ def test_no_letter_or_digit_is_outside_a_word_but_endings(text):
         if character.isalnum() and index not in covered:
             before = plain(text)[:index].rstrip("sSdDlLrReEvVmMſ")
             assert before[-1:] in "'’ʼ＇", text
-
-
-@pytest.mark.parametrize(
-    "unit",
-    ["a", "a.", "a-", "a@", "a'", "www.", "http://", "a.b@", "1,", "a_", "é\u0301", "x "],
-)
-def test_time_is_linear_in_the_length_of_a_line(unit):
-    def seconds(length: int) -> float:
-        text = unit * (length // len(unit))
-        started = time.process_time()
-        word_spans(text)
-        return time.process_time() - started
-
-    seconds(10_000)
-    small = min(seconds(12_500) for _ in range(2))
-    large = min(seconds(100_000) for _ in range(2))
-    # Eight times the text; quadratic time would be 64 times.
-    assert large < 24 * max(small, 0.002)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """Dockerfile and compose.yaml: no port of the network, no password, and only programs, extras and files that exist."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
 CHECKOUT = Path(__file__).parents[2]
-BIN = Path(sys.executable).parent
 COMPOSE = (CHECKOUT / "compose.yaml").read_text()
 SERVICES = yaml.safe_load(COMPOSE)["services"]
 

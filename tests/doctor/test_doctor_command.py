@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tasks.cli import main
 from tasks.files.private_folders import close_private_folders
@@ -102,18 +101,3 @@ def test_what_the_paper_needs_is_named_with_its_place_until_all_is_there(project
     on_machine(monkeypatch, 64, ["NVIDIA H200"] * 2)
     gpus = diagnose(capsys, "--profile", "paper")[2]["GPUs"]
     assert (gpus["state"], gpus["detail"]) == ("missing", "2 x NVIDIA H200; 4 asked for")
-
-
-def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, capsys):
-    document = yaml.safe_load((project / "params.yaml").read_text())
-    document["fillers"]["minilm"]["model"] = "models/hub/mine"
-    document["corpora"]["chat"] = {"kind": "fisher", "source": "data/raw/calls"}
-    (project / "params.yaml").write_text(yaml.safe_dump(document))
-    (project / "models" / "hub" / "mine").mkdir(parents=True)
-    (project / "data" / "raw" / "calls").mkdir(parents=True)
-    status, _, found = diagnose(capsys)
-    assert status == 1
-    assert found["fillers.minilm.model"]["detail"] == "models/hub/mine: the folder holds no weights"
-    assert "holds no fe_03_*.txt" in found["corpora.chat"]["detail"]
-    write(project / "models" / "hub" / "mine" / "model.safetensors", "x" * 2_000_000)
-    assert diagnose(capsys)[2]["fillers.minilm.model"]["detail"] == "models/hub/mine: 2.0 MB"

@@ -2,10 +2,7 @@
 
 import re
 
-from fill_command import fill, report, write
 from masked_sentences import masked
-from tiny_masked_models import WORDS as COMMON_WORDS
-from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 
 from tasks.corpora.words import fold
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
@@ -71,32 +68,6 @@ def test_a_filler_chooses_among_the_words_of_the_class_and_a_wrong_fill_becomes_
     # The tagger does not know the surrogate for a place.
     counts = {"class_slots": 3, "class_matches_first": 2, "class_matches": 2, "class_surrogates": 1}
     assert dict(filler.counts) == counts
-
-
-CITY_NAMES = (
-    "London Paris Berlin Madrid Rome Chicago Boston Dallas Houston Seattle Denver Detroit Toronto Sydney Tokyo Moscow "
-    "Vienna Prague Dublin Oslo Miami Atlanta Phoenix Cairo Athens Lisbon Warsaw Milan Munich Hamburg"
-).split()
-
-
-def test_the_command_with_a_masked_model_and_a_real_tagger(folder, capsys):
-    """The model would write ``house`` at every marker; the best city is the one that it likes second."""
-    words = [*COMMON_WORDS, "house", "she", "lives", "in", "now", *map(str.lower, CITY_NAMES)]
-    tokenizer = word_piece_tokenizer(list(dict.fromkeys(words)))
-    save(bert_of_bias(tokenizer, {"house": 9.0, "berlin": 5.0}, others=-20.0), tokenizer, folder / "filler")
-    write("counts.tsv", ["house\t9000", *(f"{city}\t10" for city in CITY_NAMES)])
-    files = {"filler": "filler", "word_counts": "counts.tsv"}
-    write("text.txt", ["She lives in [LOCATION] now."])
-    assert fill("top_1", "classes=ignore", **files)[0] == ["She lives in house now."]
-    lines, measured = fill("top_1", "classes=match", **files)
-    assert lines == ["She lives in Berlin now."]
-    assert (measured["class_matches_first"], measured["class_matches"]) == (1, 1)
-    assert report()["warnings"] == []
-    write("text.txt", ["She lives in [MASK] now."])
-    fill("top_1", "classes=match", **files)
-    (warning,) = report()["warnings"]
-    assert "no marker has a class" in warning
-    assert f"warning: {warning}\n" in capsys.readouterr().err
 
 
 def test_words_by_class():

@@ -49,17 +49,6 @@ def test_places_are_counted_by_source_class_and_frequency():
     assert not any(word in str(measured).lower() for word in ("york", "tom", "dog", "sam"))
 
 
-def test_a_word_that_any_copy_gives_back_is_given_back_once():
-    """Of forty places twenty are restored by the first copy, thirty by the second: all but ten by one of them."""
-    restoration = Restoration(GenericWords({"dog": 0.2}, {"dog": 1}), copies=2)
-    for copy, right in enumerate((range(20), range(30))):
-        lines = [sentence("[MASK]", span("Dog", 0), number=40 * copy + place + 1) for place in range(40)]
-        restoration.add(lines, [["dog" if place in right else "cat"] for place in range(40)], 40 * copy)
-    overall = restoration.measured(exactly)["overall"]
-    assert (overall["places"], overall["restored"]) == (40, 30)
-    assert overall["expected_by_frequency"] == pytest.approx(1 - 0.8**2)
-
-
 def test_rounding_is_right_on_average_and_to_steps_of_several_places():
     for value, steps in ((3, {0, 5}), (24, {20, 25}), (8975, {8970, 8980}), (0, {0})):
         found = [round(Rounding(b"key", number)(value)) for number in range(4000)]

@@ -13,7 +13,6 @@ from masked_sentences import masked
 from tasks.corpora.masked_text import CLASSES
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, word_spans
-from tasks.filling import filled_lines
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import MaskedSentence, Slot
@@ -155,17 +154,6 @@ def test_the_command_counts_surrogates_and_reports_no_original(counts):
     assert (measured["fills"], measured["surrogates_with_original"], measured["surrogates_repeated"]) == (4, 4, 1)
     assert measured["surrogates_of_one_original"] == 1
     assert "Miller" not in Path("report.json").read_text(encoding="utf-8")
-
-
-def test_documents_are_taken_from_a_file(counts, monkeypatch):
-    monkeypatch.setattr(filled_lines, "PART_LINES", 8)  # documents go on in another part
-    write_masked(["{PERSON:Tom} is"] * 45, "class")
-    write("documents.txt", ["a"] * 20 + ["b"] * 25)
-    lines, measured = fill("surrogate", "consistent_within=document", documents="documents.txt", **counts)
-    assert len(set(lines[:20])) == len(set(lines[20:])) == 1
-    assert lines[0] != lines[-1]
-    # Rounded up to a power of ten: two, one a document.
-    assert measured["surrogates_of_one_original"] == 10
 
 
 def test_nobody_without_the_sidecar_can_try_out_which_original_gives_a_surrogate(counts):

@@ -89,16 +89,6 @@ def test_fills_are_candidates_the_report_says_what_was_learned_and_the_sidecar_c
     assert with_sidecar["restoration_rate"] is not None is measured["restoration_rate"]
 
 
-def test_averages_are_of_generic_text_and_a_causal_model_takes_its_own_prior(corpus, llama, capsys):
-    lines, measured = fill("log_linear", "prior=domain", "weights.filler=2.0", filler=llama, **FILES)
-    assert set(words_of(lines)) <= {"cat", "dog", "mat", "tom", "paris"}
-    assert len(set(words_of(lines))) > 2
-    assert measured["log_linear"]["weights"] == WEIGHTS
-    given = {"input": "text.txt", "method": "log_linear"}
-    said = refused(capsys, "fill", "prior=counted", filler=llama, **given, **PRIVATE)
-    assert "prior 'counted' needs a masked language model" in said
-
-
 def test_a_filler_that_says_always_the_same_leaves_the_frequencies(corpus, biased):
     """The context says nothing, so tom is drawn 60 of 93 times, whatever the filler's favourite is."""
     words = words_of(fill("log_linear", filler=biased, **FILES)[0])

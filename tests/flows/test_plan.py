@@ -4,10 +4,10 @@ import json
 import subprocess
 
 import pytest
-from scratch_project import ALL, FILLS, Project
+from scratch_project import ALL, Project
 
 from flows.graph.graph import Action, Graph
-from flows.graph.plan import causes, summary
+from flows.graph.plan import causes
 from flows.graph.private_sources import changed_sources
 
 RUN, PERHAPS, UNCHANGED = Action.RUN, Action.PERHAPS, Action.UNCHANGED
@@ -17,13 +17,6 @@ K = ("params.yaml", "top_k: {kind: top_k, k: 10}", "top_k: {kind: top_k, k: 5}")
 
 def actions(plan: Graph) -> dict[str, Action]:
     return {name: stage.action for name, stage in plan.items()}
-
-
-def test_everything_runs_where_nothing_has_run(project: Project) -> None:
-    plan = project.plan()
-    assert actions(plan) == dict.fromkeys(ALL, RUN)
-    assert plan["table"].reasons == ("has not run yet", f"after {', '.join(FILLS)}")
-    assert summary(plan) == "8 stages: 8 will run, 0 will run if their inputs change, 0 unchanged"
 
 
 def test_a_changed_parameter_concerns_its_branch_only(finished: Project) -> None:

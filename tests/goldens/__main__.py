@@ -24,6 +24,7 @@ import yaml
 
 from tasks.files.private_folders import close_private_folders
 from tasks.records.stage_report import processor_name
+from tasks.results.tracking.run_record import flat
 from tests.project_copy import ROOT, copy_project
 
 STORED = ROOT / ".palimpsest" / "goldens"
@@ -121,20 +122,11 @@ def compared(experiment: str, found: dict[str, Any]) -> int:
 
 def differences(golden: Any, found: Any) -> Iterator[str]:
     """A line for each value that differs, by its path."""
-    before, after = dict(values_of(golden)), dict(values_of(found))
+    before, after = dict(flat(golden)), dict(flat(found))
     for path in sorted(before.keys() | after.keys()):
         was, now = (shortened(values[path]) if path in values else "missing" for values in (before, after))
         if path not in before or path not in after or before[path] != after[path]:
             yield f"{path}: {was}, now {now}"
-
-
-def values_of(document: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Each value of a document by its path; what is empty is a value."""
-    if not isinstance(document, dict | list) or not document:
-        yield path, document
-        return
-    for name, inner in document.items() if isinstance(document, dict) else enumerate(document):
-        yield from values_of(inner, f"{path}/{name}" if path else name)
 
 
 def shortened(value: Any) -> str:

@@ -2,7 +2,6 @@ import random
 
 import pytest
 
-from tasks.errors import CorpusError, ParameterError
 from tasks.labelled_text.filling import fill_template
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, write_labelled
 from tasks.labelled_text.learning import learn_templates
@@ -63,16 +62,6 @@ def test_equal_values_of_a_line_become_one_thing_and_of_overlapping_spans_the_lo
     assert first == second
     (template,) = learn(labelled("at Ada & Sons", ("Ada", "PER"), ("Ada & Sons", "ORG")))
     assert [slot.kind for slot in template.slots] == ["ORGANISATION"]
-
-
-def test_unmapped_labels_are_all_named(learn):
-    line = labelled("Ulm, tag Ada", ("Ulm", "ORT"), ("Ada", "NAME"))
-    with pytest.raises(CorpusError, match=r"the labels 'NAME' \(2 spans\), 'ORT' \(2 spans\)"):
-        learn(line, line)
-    (template,) = learn(line, label_map={"ORT": "CITY", "NAME": "PERSON"})
-    assert [slot.kind for slot in template.slots] == ["CITY", "FIRST_NAME"]
-    with pytest.raises(ParameterError, match=r"'ORT' maps to 'CITTY', .*did you mean 'CITY'"):
-        learn(line, label_map={"ORT": "CITTY", "NAME": "PERSON"})
 
 
 def test_a_repeated_template_is_one_and_what_is_written_is_private_and_read_back(learn, tmp_path):

@@ -202,15 +202,6 @@ def test_the_ratio_over_seeds_is_the_geometric_mean(tmp_path):
     assert (low, high) == pytest.approx((math.exp(0.2 - reach), math.exp(0.2 + reach)), rel=1e-4)
 
 
-def test_what_sentences_have_in_common_cancels(tmp_path):
-    """Sentences differ much, the two models by a factor 1.1 for every target: the interval is that factor alone."""
-    generator = np.random.default_rng(1)
-    targets = generator.integers(2, 30, size=100)
-    sums = -generator.normal(5, 2, size=100) * targets
-    found = ratio_of(tmp_path, [(scores(sums - math.log(1.1) * targets, targets), scores(sums, targets))])
-    assert found == pytest.approx((1.1, 1.1, 1.1))
-
-
 def test_scores_of_other_sentences_or_protocols_do_not_compare(tmp_path):
     first = scores([-3.0, -5.0], [2, 3])
     with pytest.raises(CorpusError, match="do not score the same sentences"):

@@ -118,35 +118,6 @@ def test_a_transformer_writes_what_a_plain_forward_pass_says(tmp_path):
     assert {word for words in found for word in words} == set(WORDS)
 
 
-def test_a_causal_model_writes_pieces_up_to_the_end_of_a_line(tmp_path):
-    model = open_language_model(save_causal(tmp_path, "llama"))
-    pieces = model.pieces
-    (line_end,) = pieces.end
-    wanted = [line_end, *(piece for (piece,) in pieces.of_words(["the", "cat", "dog"]))]
-
-    def write_nothing_else(module, given, output):
-        nothing = torch.full_like(output.logits, -torch.inf)
-        output.logits = nothing.index_copy(2, torch.tensor(wanted), output.logits[..., wanted])
-
-    model.network.register_forward_hook(write_nothing_else)
-
-    def next_one(*words):
-        read = torch.tensor([[*pieces.start, *(piece for (piece,) in pieces.of_words(list(words)))]])
-        return model.network(input_ids=read).logits[0, -1, wanted].softmax(0).tolist()
-
-    found = model.sample(Drawing(NUMBER, ALL, 10, seed=1))
-    sentence, chance, expected = ("the", "cat", "dog"), 1.0, {}
-    for length in range(4):
-        following = next_one(*sentence[:length])
-        expected[sentence[:length]] = chance * following[0]
-        chance *= following[min(length, 2) + 1]
-    shares = {words: found.count(words) / NUMBER for words in expected}
-    assert shares == pytest.approx(expected, abs=4 * 0.5 / NUMBER**0.5)
-    assert {word for words in found for word in words} == {"the", "cat", "dog"}
-    assert max(map(len, found)) <= 10
-    assert len(set(model.sample(Drawing(100, 1, 10, seed=1)))) == 1
-
-
 # Models as ways to forget see them --------------------------------------------------------------------------------
 
 

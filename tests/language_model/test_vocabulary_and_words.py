@@ -16,11 +16,9 @@ from tasks.language_model.normalisation import normalise, normalise_masked
 from tasks.language_model.vocabulary import (
     END_ID,
     MASK_ID,
-    PADDING_ID,
     SPECIAL_TOKENS,
     START_ID,
     UNKNOWN_ID,
-    build_vocabulary,
     read_vocabulary,
 )
 
@@ -66,16 +64,6 @@ def test_user_text_never_becomes_a_marker(texts):
     assert not any(entry.startswith("[") for text in texts for entry in normalise_masked(escape(text)))
     pieces = [piece for text in texts for piece in ([text, Marker()] if text else [Marker()])]
     assert normalise_masked(format_masked(pieces)).count("[MASK]") == len(texts)
-
-
-def test_special_tokens_come_first_and_words_follow_by_count_then_by_letter():
-    vocabulary = build_vocabulary(COUNTS, size=100, minimum_count=2)
-    assert vocabulary.tokens == (*SPECIAL_TOKENS, "the", "a", "cat")
-    special = [SPECIAL_TOKENS[index] for index in (PADDING_ID, UNKNOWN_ID, START_ID, END_ID, MASK_ID)]
-    assert special == ["<pad>", "<unk>", "<s>", "</s>", "[MASK]"]
-    assert vocabulary.encode(["the", "zebra", "[MASK]", "cat"]) == [A, UNKNOWN_ID, MASK_ID, A + 2]
-    # The size counts special tokens.
-    assert build_vocabulary(COUNTS, size=A + 2, minimum_count=1).tokens[-2:] == ("the", "a")
 
 
 def test_a_text_is_no_vocabulary(tmp_path):

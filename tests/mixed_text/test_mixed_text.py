@@ -104,10 +104,8 @@ def test_a_language_model_is_asked_once_and_replayed_without_it(tmp_path, monkey
     ("options", "error"),
     [
         ("", "give one of --text, --recorded and --answers"),
-        ("--text TEXT", "--text needs --mixed"),
         ("--text TEXT --mixed TEXT --dictionary TEXT", "line 1: needs a word of en, a tab"),
         ("--text ENGLISH --mixed TEXT", "has no line in es"),
-        ("--answers NEW", "endpoint.url is not set"),
         ("--answers NEW --set endpoint.url=http://127.0.0.1:9/v1", "does not answer"),
         ("--recorded BROKEN", "line 1: no JSON object with a 'text'"),
         ("--answers NEW --set endpoint.url=http://me:key@127.0.0.1/v1", "address with a key in it"),

@@ -9,7 +9,6 @@ import torch
 import yaml
 
 from tasks.cli import main
-from tasks.errors import ParameterError
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.parameters.cells_file import check_cells
 from tasks.parameters.parameter_file import read_parameters
@@ -75,19 +74,3 @@ def test_the_command_writes_params_yaml_and_git_keeps_what_would_be_lost(project
     assert main(["profile", "paper"]) == 1
     assert "has changes that git has not got" in capsys.readouterr().err
     assert main(["profile", "paper", "--force"]) == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("papr", None, "there is no profile 'papr' (did you mean 'paper'?); there are: default, forgetting, "),
-        ("bad", "corpra: {}\n", "unknown section 'corpra' (did you mean 'corpora'?)"),
-        ("bad", "evaluation: {bootstrap_samples: 3}\n", "profile 'bad': evaluation.bootstrap_samples: "),
-    ],
-)
-def test_what_is_wrong_with_a_profile_is_said(project, name, content, message):
-    if content is not None:
-        (project / "profiles" / f"{name}.yaml").write_text(content)
-    with pytest.raises(ParameterError) as error:
-        read_profile(name)
-    assert message in str(error.value)

@@ -8,11 +8,9 @@ from restoring import restored
 
 from tasks.cli import main
 from tasks.corpora.word_list import read_word_list
-from tasks.errors import ParameterError
 from tasks.languages import word_languages
 from tasks.masking.lists.language_lists import LanguageLists
 from tasks.masking.technique import MaskingTally
-from tasks.settings.checks import check_settings
 
 LINES = [
     "we went to the house with my sister yesterday",
@@ -112,12 +110,6 @@ def test_a_marker_names_its_language_and_what_that_gives_away_is_measured(tmp_pa
     texts, technique, _ = masked({"en": "all", "es": str(path)}, tell_languages=True)
     assert texts[line].startswith(marked)
     assert bits[0] < technique.marker_language_bits < bits[1]
-
-
-def test_refusals():
-    for lists, error in (({"es": 5}, "two languages or more"), ({"en": 5, "xq": 5}, "no frequencies of its words")):
-        with pytest.raises(ParameterError, match=error):
-            check_settings(LanguageLists, {"kind": "language_lists", "lists": lists}, "options")
 
 
 @pytest.mark.parametrize("technique", ["allow_list", "language_lists", "combination"])

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import soundfile
-from command_results import refusal, report, write_records
+from command_results import report, write_records
 from stage_commands import settings
 
 from tasks.errors import SpeechError
@@ -177,16 +177,3 @@ def test_segments_of_a_kaldi_folder_are_cut_out(talk, tmp_path):
 def test_a_kaldi_folder_without_segments_names_whole_recordings(talk, tmp_path):
     (utterance,), _ = corpus(tmp_path, *kaldi(tmp_path, wav_scp=[f"u1 {talk}"], text=["u1 yes"]))
     assert (utterance.audio, utterance.text) == (talk, "yes")
-
-
-@pytest.mark.parametrize(
-    ("files", "says"),
-    [
-        ({}, "has no 'wav.scp'"),
-        ({"wav_scp": ["u1 sox u1.wav - remix 1 |"]}, "has a recording that 'sox' makes"),
-        ({"wav_scp": ["r u.wav"], "segments": ["u1 r 0"]}, "'u1' needs 'UTTERANCE RECORDING BEGIN"),
-    ],
-)
-def test_a_kaldi_folder_of_another_form_is_refused(files, says, tmp_path):
-    values = kaldi(tmp_path, text=["u1 yes"], **files)
-    assert says in refusal("speech-corpus", *settings(*values), "--output", tmp_path / "out")

@@ -12,8 +12,6 @@ from tiny_recogniser import spoken, write_noise
 from tiny_whisper import save_folder
 from transformers import BertConfig
 
-from palimpsest import read
-from tasks.cli import main
 from tasks.language_model.normalisation import normalise
 from tasks.speech.rescoring.nbest_lists import read_nbest
 from tasks.speech.whisper.recogniser import has_digits, load_whisper, windows_of
@@ -119,13 +117,3 @@ def test_each_channel_is_transcribed_as_the_file_with_it_alone(kind, whisper, re
     assert all(line["text"] for line in apart)
     assert apart[0]["text"] != apart[1]["text"]
     assert (found["recordings"], found["texts"]) == (1, 2)
-
-
-def test_texts_are_shown_without_a_file_and_can_be_read_as_a_corpus(recogniser_folder, call, tmp_path, capsys):
-    given = ["--audio", str(call), "--recogniser", str(recogniser_folder)]
-    assert main(["transcribe", *given, "--threads", "1"]) == 0
-    shown, warned = capsys.readouterr()
-    assert "learned from synthesised speech" in warned
-    (line,), _ = transcribe(tmp_path, *given)
-    assert shown == f"{call}: {line['text']}\n"
-    assert read(tmp_path / "texts.jsonl") == [line["text"]]
