@@ -4,13 +4,15 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tasks.project.project_files import shipped_lock
+
 ROOT = Path(__file__).parents[1]
 
 
 def copy_project(folder: Path, *without: str) -> None:
-    """Copy the project to a folder, but for its releases, and for paths that begin with one of ``without``.
+    """Copy the project to a folder, but for paths that begin with one of ``without``.
 
-    Releases are in the ledger of this clone, which the copy lacks.
+    What has run in this clone is left out: its releases, and its entries of ``dvc.lock``.
 
     The key of the clone is the same in each copy, and so are hashes in reports and the keys of runs.
     """
@@ -22,6 +24,8 @@ def copy_project(folder: Path, *without: str) -> None:
         if (ROOT / name).is_file() and not name.startswith(("releases/", *without)):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
+    if (folder / "dvc.lock").exists():
+        (folder / "dvc.lock").write_text(shipped_lock(ROOT), encoding="utf-8")
     subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
     keys = folder / "data" / "private" / "keys"
     keys.mkdir(parents=True, mode=0o700)

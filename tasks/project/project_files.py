@@ -28,5 +28,10 @@ def copy_project_files(root: Path, target: Path) -> None:
     for name in project_files(root):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / name, target / name)
+    (target / "dvc.lock").write_text(shipped_lock(root), encoding="utf-8")
+
+
+def shipped_lock(root: Path) -> str:
+    """The entries of the recognisers in ``dvc.lock`` of that folder, without those of stages that have run there."""
     lock = (root / "dvc.lock").read_text(encoding="utf-8")
-    (target / "dvc.lock").write_text("schema: '2.0'\nstages:\n" + "".join(_SHIPPED.findall(lock)), encoding="utf-8")
+    return "schema: '2.0'\nstages:\n" + "".join(_SHIPPED.findall(lock))
